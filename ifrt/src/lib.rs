@@ -1,0 +1,7 @@
+//! The IFRT contract.
+
+pub mod completion;
+pub mod status;
+
+pub use completion::{Completion, Promise};
+pub use status::{Code, Result, Status};
