@@ -51,7 +51,10 @@ impl<T> Completion<T> {
     /// A promise and the completion that it fulfils.
     pub fn pair() -> (Promise<T>, Self) {
         let shared = Arc::new(Shared::new());
-        (Promise(Some(Arc::clone(&shared))), Self(Repr::Shared(shared)))
+        (
+            Promise(Some(Arc::clone(&shared))),
+            Self(Repr::Shared(shared)),
+        )
     }
 
     /// True once the result is there; never blocks.
@@ -151,7 +154,11 @@ impl<T> Unpin for Completion<T> {}
 
 impl<T> fmt::Debug for Completion<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(if self.is_ready() { "Completion(ready)" } else { "Completion(pending)" })
+        f.write_str(if self.is_ready() {
+            "Completion(ready)"
+        } else {
+            "Completion(pending)"
+        })
     }
 }
 

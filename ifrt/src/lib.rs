@@ -1,7 +1,69 @@
-//! The IFRT contract.
+//! IFRT, the contract between JAX and the runtimes below it, in Rust.
+//!
+//! A runtime implements the traits of this crate; whoever uses or serves one speaks only to them.
+//! The crate itself performs no I/O, starts no thread and knows no backend.
+//!
+//! # What to read
+//! - [`client`]: the entrance to a runtime; [`compiler`] and [`executable`]: programs.
+//! - [`value`] and [`array`]: data on devices, and the rules of deletion.
+//! - [`completion`]: how results arrive. Work is under way before a completion is returned.
+//! - [`status`]: how errors look.
+//! - [`sharding`], [`device_list`], [`memory`]: where data lives. [`xla`]: the values that XLA
+//!   brings along. [`remap_plan`]: moving shards between arrays without moving data.
+//! - [`serdes`]: the values on the wire. [`proto`]: the generated messages.
+//!
+//! # Who checks what
+//! A backend checks what it is given before it acts: dtypes, shapes, devices, deleted inputs.
+//! Nothing that arrives from outside (wire, file, plugin) is trusted by anyone.
+//!
+//! # Blocking
+//! Methods answer from local state or enqueue, unless their documentation says otherwise under
+//! "Blocking".
 
+pub mod array;
+pub mod array_spec;
+pub mod attribute_map;
+pub mod client;
+pub mod compiler;
 pub mod completion;
+pub mod device;
+pub mod device_list;
+pub mod dtype;
+pub mod executable;
+pub mod host_buffer;
+pub mod index;
+pub mod layout;
+pub mod memory;
+pub mod program;
+pub mod proto;
+pub mod remap_plan;
+pub mod shape;
+pub mod sharding;
 pub mod status;
+pub mod user_context;
+pub mod value;
+pub mod xla;
 
-pub use completion::{Completion, Promise};
+pub use array::{Array, ArrayCopySemantics, ArrayRef, ShardSemantics};
+pub use array_spec::ArraySpec;
+pub use attribute_map::{AttributeMap, AttributeValue};
+pub use client::{Client, HostShards};
+pub use compiler::{Compiler, CompilerRef};
+pub use completion::{Completion, Promise, join_all};
+pub use device::{Device, DeviceId, DeviceRef};
+pub use device_list::DeviceList;
+pub use dtype::DType;
+pub use executable::{
+    CompiledMemoryStats, ExecuteOptions, ExecuteResult, LoadedExecutable, LoadedExecutableRef,
+};
+pub use host_buffer::{HostBuffer, HostData, HostValue};
+pub use index::IndexDomain;
+pub use layout::Layout;
+pub use memory::{Memory, MemoryId, MemoryKind, MemoryRef};
+pub use program::{CompileOptions, HloProgram, Program, XlaCompileOptions};
+pub use remap_plan::RemapPlan;
+pub use shape::Shape;
+pub use sharding::{Sharding, ShardingKind, ShardingRef};
 pub use status::{Code, Result, Status};
+pub use user_context::{UserContext, UserContextRef};
+pub use value::{Value, ValueRef};

@@ -90,7 +90,9 @@ impl Status {
     /// The same status with a payload set or replaced.
     #[must_use]
     pub fn with_payload(mut self, key: impl Into<String>, value: impl Into<Bytes>) -> Self {
-        Arc::make_mut(&mut self.0).payloads.insert(key.into().into_boxed_str(), value.into());
+        Arc::make_mut(&mut self.0)
+            .payloads
+            .insert(key.into().into_boxed_str(), value.into());
         self
     }
 
@@ -165,7 +167,8 @@ impl fmt::Display for Status {
 impl fmt::Debug for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("Status");
-        out.field("code", &self.0.code).field("message", &self.0.message);
+        out.field("code", &self.0.code)
+            .field("message", &self.0.message);
         if !self.0.payloads.is_empty() {
             out.field("payloads", &self.0.payloads.keys().collect::<Vec<_>>());
         }

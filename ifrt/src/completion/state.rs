@@ -27,7 +27,11 @@ impl<T> Shared<T> {
     pub(super) fn new() -> Self {
         Self {
             result: OnceLock::new(),
-            waiting: Mutex::new(Waiting { done: false, callbacks: Vec::new(), wakers: Vec::new() }),
+            waiting: Mutex::new(Waiting {
+                done: false,
+                callbacks: Vec::new(),
+                wakers: Vec::new(),
+            }),
             ready: Condvar::new(),
         }
     }
@@ -51,7 +55,10 @@ impl<T> Shared<T> {
             let result = self.result.get_or_init(|| result);
             debug_assert!(result.is_ok() || result.is_err());
             waiting.done = true;
-            (std::mem::take(&mut waiting.callbacks), std::mem::take(&mut waiting.wakers))
+            (
+                std::mem::take(&mut waiting.callbacks),
+                std::mem::take(&mut waiting.wakers),
+            )
         };
         self.ready.notify_all();
         for waker in wakers {
@@ -106,8 +113,11 @@ impl<T: Clone> Shared<T> {
             if left.is_zero() {
                 return None;
             }
-            waiting =
-                self.ready.wait_timeout(waiting, left).unwrap_or_else(PoisonError::into_inner).0;
+            waiting = self
+                .ready
+                .wait_timeout(waiting, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
         }
         drop(waiting);
         self.peek()
@@ -131,6 +141,8 @@ impl<T: Clone> Shared<T> {
 
 impl<T> fmt::Debug for Shared<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").field("ready", &self.is_ready()).finish_non_exhaustive()
+        f.debug_struct("Shared")
+            .field("ready", &self.is_ready())
+            .finish_non_exhaustive()
     }
 }

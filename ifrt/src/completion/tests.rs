@@ -107,5 +107,8 @@ fn then_maps_results_and_errors() {
     promise.set(Ok(1));
     assert_eq!(mapped.wait(), Ok(2));
     let failed = Completion::<i32>::ready(Err(Status::internal("no")));
-    assert_eq!(failed.then(|r| r.clone().map(|n| n + 1)).wait(), Err(Status::internal("no")));
+    assert_eq!(
+        failed.then(|r| r.clone().map(|n| n + 1)).wait(),
+        Err(Status::internal("no"))
+    );
 }

@@ -17,12 +17,17 @@ fn unknown_numbers_are_kept() {
     assert_eq!(Status::from_wire(0, "fine"), None);
     let status = Status::from_wire(77, "odd").unwrap();
     assert_eq!(status.code(), Code::Unknown);
-    assert_eq!(status.payload(UNKNOWN_CODE_PAYLOAD).map(|b| &b[..]), Some(&b"77"[..]));
+    assert_eq!(
+        status.payload(UNKNOWN_CODE_PAYLOAD).map(|b| &b[..]),
+        Some(&b"77"[..])
+    );
 }
 
 #[test]
 fn context_comes_after_the_original() {
-    let status = Status::internal("first").annotate("while testing").with_payload("k", "v");
+    let status = Status::internal("first")
+        .annotate("while testing")
+        .with_payload("k", "v");
     assert_eq!(status.to_string(), "INTERNAL: first; while testing");
     let other = status.clone().annotate("again");
     assert_eq!(status.message(), "first; while testing");

@@ -1,0 +1,108 @@
+//! [`RemapPlan`]: which shard of which output is which shard of which input.
+//!
+//! # Mirrors
+//! `xla/python/ifrt/remap_plan.h`.
+
+mod validate;
+
+use crate::array::ArrayCopySemantics;
+use crate::array_spec::ArraySpec;
+use crate::status::{Result, Status};
+
+/// The shards `start`, `start + step`, … below `end`, like a slice in Python.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs, reason = "the sentence above names them")]
+pub struct Interval {
+    pub start: i64,
+    pub end: i64,
+    pub step: i64,
+}
+
+impl Interval {
+    /// The shards in order. Meaningful for intervals of a validated plan.
+    pub fn shards(self) -> impl Iterator<Item = usize> {
+        let count = if self.step > 0 && self.end > self.start {
+            (self.end - self.start - 1) / self.step + 1
+        } else {
+            0
+        };
+        (0..count).filter_map(move |n| usize::try_from(self.start + n * self.step).ok())
+    }
+}
+
+/// The shards of an input that become shards of an output, in equal order.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Mapping {
+    /// The input, by position.
+    pub in_array: usize,
+    /// The output, by position.
+    pub out_array: usize,
+    /// Addressable shards of the input.
+    pub from: Vec<Interval>,
+    /// Addressable shards of the output, as many.
+    pub to: Vec<Interval>,
+}
+
+/// Which shard of which output is which shard of which input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemapPlan {
+    /// What the inputs must be.
+    pub input_specs: Vec<ArraySpec>,
+    /// What the outputs will be.
+    pub output_specs: Vec<ArraySpec>,
+    /// The moves; together they give each output shard once.
+    pub mappings: Vec<Mapping>,
+}
+
+impl RemapPlan {
+    /// Checks that the plan gives each output shard exactly one fitting input shard.
+    ///
+    /// # Errors
+    /// INVALID_ARGUMENT naming the first rule that is broken.
+    pub fn validate(&self) -> Result<()> {
+        validate::validate(self)
+    }
+
+    /// Checks that the inputs may be used as `copy` says.
+    ///
+    /// # Errors
+    /// INVALID_ARGUMENT if an output takes shards from several inputs that are not donated.
+    pub fn check_copy_semantics(&self, copy: ArrayCopySemantics) -> Result<()> {
+        if copy == ArrayCopySemantics::DonateInput {
+            return Ok(());
+        }
+        let mut input_of = vec![None; self.output_specs.len()];
+        for mapping in &self.mappings {
+            let Some(input) = input_of.get_mut(mapping.out_array) else {
+                continue;
+            };
+            if *input.get_or_insert(mapping.in_array) != mapping.in_array {
+                return Err(Status::invalid_argument(
+                    "kDonateInput is required if multiple inputs are mapped to one output",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// For each output the `(input, shard)` that each of its shards comes from, in order.
+    ///
+    /// # Errors
+    /// INVALID_ARGUMENT if the plan is not valid.
+    pub fn sources(&self) -> Result<Vec<Vec<(usize, usize)>>> {
+        self.validate()?;
+        let mut sources: Vec<Vec<(usize, usize)>> = self
+            .output_specs
+            .iter()
+            .map(|spec| vec![(0, 0); spec.sharding.devices().addressable().len()])
+            .collect();
+        for mapping in &self.mappings {
+            for (from, to) in mapping.from.iter().zip(&mapping.to) {
+                for (from, to) in from.shards().zip(to.shards()) {
+                    sources[mapping.out_array][to] = (mapping.in_array, from);
+                }
+            }
+        }
+        Ok(sources)
+    }
+}

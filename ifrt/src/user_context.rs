@@ -1,0 +1,93 @@
+//! [`UserContext`]: where in the user's program an operation came from.
+//!
+//! A context is captured when a value is made, so that an error which shows up much later can name
+//! the line that caused it. The context of the running operation stands in a thread-local stack.
+//!
+//! # Mirrors
+//! `xla/python/ifrt/user_context.h`.
+
+use std::cell::RefCell;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// Payload key under which a status names the context that caused it, as decimal text.
+pub const USER_CONTEXT_PAYLOAD: &str = "type.googleapis.com/ifrt.UserContext";
+
+/// A shared [`UserContext`].
+pub type UserContextRef = Arc<dyn UserContext>;
+
+/// A place in the user's program.
+pub trait UserContext: Send + Sync + Debug {
+    /// The number of the context, unique in the whole system.
+    fn id(&self) -> u64;
+
+    /// The place in words, for example a traceback; may be expensive.
+    fn debug_string(&self) -> String;
+}
+
+thread_local! {
+    static CURRENT: RefCell<Vec<Option<UserContextRef>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The context of the running operation.
+pub fn current() -> Option<UserContextRef> {
+    CURRENT.with(|stack| stack.borrow().last().cloned().flatten())
+}
+
+/// Makes `context` the current one until the guard is dropped.
+pub fn scope(context: Option<UserContextRef>) -> UserContextScope {
+    CURRENT.with(|stack| stack.borrow_mut().push(context));
+    UserContextScope {
+        _not_send: std::marker::PhantomData,
+    }
+}
+
+/// Restores the context that was current before [`scope`].
+#[derive(Debug)]
+#[must_use = "the scope ends when the guard is dropped"]
+pub struct UserContextScope {
+    _not_send: std::marker::PhantomData<*const ()>,
+}
+
+impl Drop for UserContextScope {
+    fn drop(&mut self) {
+        CURRENT.with(|stack| drop(stack.borrow_mut().pop()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug)]
+    struct Numbered(u64);
+
+    impl UserContext for Numbered {
+        fn id(&self) -> u64 {
+            self.0
+        }
+        fn debug_string(&self) -> String {
+            format!("Numbered({})", self.0)
+        }
+    }
+
+    #[test]
+    fn scopes_nest_and_restore() {
+        let id = || current().map(|context| context.id());
+        assert_eq!(id(), None);
+        let outer = scope(Some(Arc::new(Numbered(1))));
+        {
+            let _inner = scope(Some(Arc::new(Numbered(2))));
+            assert_eq!(id(), Some(2));
+            let _none = scope(None);
+            assert_eq!(id(), None);
+        }
+        assert_eq!(id(), Some(1));
+        assert_eq!(
+            std::thread::spawn(|| current().is_none()).join().ok(),
+            Some(true)
+        );
+        drop(outer);
+        assert_eq!(id(), None);
+    }
+}
