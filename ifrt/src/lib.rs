@@ -37,6 +37,7 @@ pub mod memory;
 pub mod program;
 pub mod proto;
 pub mod remap_plan;
+pub mod serdes;
 pub mod shape;
 pub mod sharding;
 pub mod status;
