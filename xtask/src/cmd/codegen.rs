@@ -10,9 +10,21 @@
 pub(crate) mod proto_hash;
 
 #[cfg(feature = "codegen")]
+mod compare;
+#[cfg(feature = "codegen")]
 mod compile;
 #[cfg(feature = "codegen")]
+mod drift;
+#[cfg(feature = "codegen")]
 mod generate;
+#[cfg(feature = "codegen")]
+mod intended;
+#[cfg(feature = "codegen")]
+mod jaxlib;
+#[cfg(feature = "codegen")]
+mod scan;
+#[cfg(feature = "codegen")]
+mod schema;
 
 use std::path::{Path, PathBuf};
 
@@ -42,7 +54,16 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut again = Command::new(cargo);
     again
-        .args(["run", "--quiet", "--package", "xtask", "--features", "codegen", "--", "codegen"])
+        .args([
+            "run",
+            "--quiet",
+            "--package",
+            "xtask",
+            "--features",
+            "codegen",
+            "--",
+            "codegen",
+        ])
         .current_dir(workspace_root());
     if args.check {
         again.arg("--check");
@@ -53,7 +74,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             .with_context(|| format!("resolving --against {}", path.display()))?;
         again.arg("--against").arg(path);
     }
-    let status = again.status().context("starting cargo to build xtask with `codegen`")?;
+    let status = again
+        .status()
+        .context("starting cargo to build xtask with `codegen`")?;
     if !status.success() {
         bail!("codegen failed ({status}); run it alone with `cargo xtask codegen`");
     }
@@ -64,10 +87,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
 #[cfg(feature = "codegen")]
 pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     let root = workspace_root();
-    let set = compile::compile(root)?;
+    let compiled = compile::compile(root)?;
     if args.check {
-        anyhow::bail!("not written yet (against: {:?})", args.against);
+        generate::check(root, &compiled)?;
+        proto_hash::check(root)?;
+        jaxlib::check(root, &compiled, args.against.as_deref())
+    } else {
+        generate::write(root, &compiled)?;
+        proto_hash::refresh(root)
     }
-    generate::write(root, &set)?;
-    proto_hash::refresh(root)
 }

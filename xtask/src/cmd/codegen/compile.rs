@@ -15,8 +15,14 @@ pub(super) struct Owner {
 
 /// The owners, each one after those that it imports from.
 pub(super) const OWNERS: [Owner; 2] = [
-    Owner { folder: "ifrt", rust_path: "::ifrt::proto" },
-    Owner { folder: "ifrt-proxy", rust_path: "::ifrt_proxy::proto" },
+    Owner {
+        folder: "ifrt",
+        rust_path: "::ifrt::proto",
+    },
+    Owner {
+        folder: "ifrt-proxy",
+        rust_path: "::ifrt_proxy::proto",
+    },
 ];
 
 /// Everything that was compiled.
@@ -37,10 +43,17 @@ pub(super) fn proto_folder(root: &Path, owner: &Owner) -> PathBuf {
 /// # Errors
 /// A file cannot be read or is not valid.
 pub(super) fn compile(root: &Path) -> Result<Compiled> {
-    let folders: Vec<PathBuf> = OWNERS.iter().map(|owner| proto_folder(root, owner)).collect();
+    let folders: Vec<PathBuf> = OWNERS
+        .iter()
+        .map(|owner| proto_folder(root, owner))
+        .collect();
     let mut owned = Vec::with_capacity(folders.len());
     for folder in &folders {
-        owned.push(super::proto_hash::proto_files(folder)?.into_iter().collect::<BTreeSet<_>>());
+        owned.push(
+            super::proto_hash::proto_files(folder)?
+                .into_iter()
+                .collect::<BTreeSet<_>>(),
+        );
     }
     let mut compiler = protox::Compiler::new(&folders).context("preparing the compiler")?;
     // Comments would become documentation of the generated types, and indented text in them would
@@ -53,5 +66,8 @@ pub(super) fn compile(root: &Path) -> Result<Compiled> {
                 .with_context(|| format!("compiling {}", folder.join(name).display()))?;
         }
     }
-    Ok(Compiled { set: compiler.file_descriptor_set(), owned })
+    Ok(Compiled {
+        set: compiler.file_descriptor_set(),
+        owned,
+    })
 }

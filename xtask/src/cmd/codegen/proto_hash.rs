@@ -32,10 +32,15 @@ pub(crate) fn proto_files(folder: &Path) -> Result<Vec<String>> {
         let entries =
             fs::read_dir(&current).with_context(|| format!("listing {}", current.display()))?;
         for entry in entries {
-            let path = entry.with_context(|| format!("listing {}", current.display()))?.path();
+            let path = entry
+                .with_context(|| format!("listing {}", current.display()))?
+                .path();
             if path.is_dir() {
                 pending.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "proto") {
+            } else if path
+                .extension()
+                .is_some_and(|extension| extension == "proto")
+            {
                 names.push(import_path(folder, &path)?);
             }
         }
@@ -47,8 +52,10 @@ pub(crate) fn proto_files(folder: &Path) -> Result<Vec<String>> {
 /// The name by which other definitions import a file.
 fn import_path(folder: &Path, path: &Path) -> Result<String> {
     let relative = path.strip_prefix(folder).unwrap_or(path);
-    let parts: Option<Vec<&str>> =
-        relative.components().map(|part| part.as_os_str().to_str()).collect();
+    let parts: Option<Vec<&str>> = relative
+        .components()
+        .map(|part| part.as_os_str().to_str())
+        .collect();
     let parts = parts.with_context(|| format!("{} is not a Unicode name", path.display()))?;
     Ok(parts.join("/"))
 }
@@ -70,7 +77,11 @@ pub(crate) fn hash(root: &Path) -> Result<String> {
             hasher.update(&text);
         }
     }
-    Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(hasher
+        .finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect())
 }
 
 /// Fails if the document names another hash than that of the definitions.
@@ -93,7 +104,10 @@ pub(crate) fn check(root: &Path) -> Result<()> {
 ///
 /// # Errors
 /// The document has no line for the hash, or a file cannot be read or written.
-#[cfg_attr(not(feature = "codegen"), expect(dead_code, reason = "only codegen refreshes"))]
+#[cfg_attr(
+    not(feature = "codegen"),
+    expect(dead_code, reason = "only codegen refreshes")
+)]
 #[allow(clippy::print_stdout, reason = "the output of the command")]
 pub(crate) fn refresh(root: &Path) -> Result<()> {
     let (text, actual) = (read_document(root)?, hash(root)?);
@@ -118,7 +132,9 @@ fn read_document(root: &Path) -> Result<String> {
 /// The hash that the document states.
 fn stated_hash(text: &str) -> Result<&str> {
     let mut stated = text.lines().filter_map(|line| {
-        line.strip_prefix(PREFIX).and_then(|rest| rest.split_once(SUFFIX)).map(|(hash, _)| hash)
+        line.strip_prefix(PREFIX)
+            .and_then(|rest| rest.split_once(SUFFIX))
+            .map(|(hash, _)| hash)
     });
     let Some(hash) = stated.next() else {
         bail!("{DOCUMENT} has no line that starts with `{PREFIX}`");
