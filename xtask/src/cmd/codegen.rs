@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
         .status()
         .context("starting cargo to build xtask with `codegen`")?;
     if !status.success() {
-        bail!("codegen failed ({status}); run it alone with `cargo xtask codegen`");
+        bail!("codegen failed ({status}); its own message is above");
     }
     Ok(())
 }

@@ -1,5 +1,8 @@
 //! Rust code from the descriptors, one folder per crate.
 
+#[cfg(test)]
+mod tests;
+
 use super::compile::{Compiled, OWNERS, Owner};
 use super::drift::{self, Texts};
 use anyhow::{Context as _, Result, bail};

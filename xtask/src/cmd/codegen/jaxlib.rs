@@ -1,5 +1,8 @@
 //! Compares the definitions with those of a deployed jaxlib.
 
+#[cfg(test)]
+mod tests;
+
 use super::compare::{Comparison, Files, compare};
 use super::compile::Compiled;
 use super::intended::{self, Verdict};
