@@ -256,6 +256,15 @@ impl Child {
         }
     }
 
+    /// Waits for the end of the child, however long it takes.
+    pub(crate) fn wait_for_ever(&self) -> ExitStatus {
+        loop {
+            if let Some(status) = self.shared.wait_until(HEARTBEAT, |state| state.status) {
+                return status;
+            }
+        }
+    }
+
     /// The last lines of the child, ready to follow an error text.
     pub(crate) fn tail(&self) -> String {
         let state = self.shared.lock();

@@ -9,13 +9,17 @@
     reason = "a command line tool prints"
 )]
 
+mod build;
 mod child;
 mod cmd;
 mod ctx;
+mod demo;
 mod plugin;
 mod python;
+mod server;
 mod stamp;
 mod step;
+mod tidy;
 
 use clap::{Parser, Subcommand};
 use ctx::Workspace;
@@ -32,6 +36,12 @@ struct Cli {
 enum Command {
     /// Install JAX and the default PJRT plugin below target/xtask; a second run does nothing
     Setup(cmd::setup::SetupArgs),
+    /// Run the server in the foreground and print what a JAX user pastes
+    Serve(cmd::serve::ServeArgs),
+    /// Run an unmodified JAX program through the server and compare it with JAX in process
+    Demo(cmd::setup::Args),
+    /// Check layers, rooms, sizes, documents and licences
+    Tidy(cmd::tidy::Args),
     /// Compile the protocol buffer definitions into Rust
     Codegen(cmd::codegen::Args),
 }
@@ -41,6 +51,9 @@ fn main() -> ExitCode {
     let workspace = Workspace::find();
     let outcome = child::end_children_on_signals().and_then(|()| match command {
         Command::Setup(args) => cmd::setup::run(&workspace, &args),
+        Command::Serve(args) => cmd::serve::run(&workspace, &args),
+        Command::Demo(args) => cmd::demo::run(&workspace, &args),
+        Command::Tidy(args) => cmd::tidy::run(&workspace, &args),
         Command::Codegen(args) => cmd::codegen::run(&args),
     });
     match outcome {

@@ -33,11 +33,6 @@ impl Stamp {
         (key == self.key).then(|| note.to_owned())
     }
 
-    /// The hash of the inputs, an input for the steps that follow.
-    pub(crate) fn key(&self) -> &str {
-        &self.key
-    }
-
     /// Removes the mark: the step starts over.
     ///
     /// # Errors

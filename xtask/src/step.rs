@@ -1,6 +1,6 @@
 //! Named steps: what runs, how long it took, and how it ended.
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use std::fmt;
 use std::time::{Duration, Instant};
 
@@ -63,6 +63,20 @@ pub(crate) fn seconds(duration: Duration) -> String {
 /// Says that a step starts, before its first output.
 pub(crate) fn announce(name: &str) {
     println!("step {name} …");
+}
+
+/// Runs a step that always has work to do and returns what it made.
+///
+/// # Errors
+/// Those of the step.
+pub(crate) fn work<T>(name: &str, body: impl FnOnce() -> Result<T>) -> Result<T> {
+    let mut made = None;
+    announce(name);
+    step(name, || {
+        made = Some(body()?);
+        Ok(Outcome::Done)
+    })?;
+    made.with_context(|| format!("the step {name} made nothing"))
 }
 
 /// Runs a step and prints its name, its end and its time. The error of a failed step is not printed

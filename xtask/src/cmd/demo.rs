@@ -1,0 +1,193 @@
+//! `cargo xtask demo`: an unmodified JAX program through our server, and the Rust half.
+
+use crate::build::{self, DELETE_EXAMPLE, SERVER};
+use crate::child::{Child, Output, Stream};
+use crate::cmd::setup::{self, Args, Ready};
+use crate::ctx::Workspace;
+use crate::demo::programs::{Devices, run_program};
+use crate::demo::results::Results;
+use crate::demo::{Checks, kills, results};
+use crate::server::{self, Server};
+use crate::step::{Counts, Outcome, step, work};
+use anyhow::{Context as _, Result, anyhow, bail};
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+/// How long the Rust half may take.
+const EXAMPLE_DEADLINE: Duration = Duration::from_secs(120);
+
+/// The longest path that a Unix socket can be bound to, with some room.
+const SOCKET_PATH_BYTES: usize = 100;
+
+/// The groups of the program that also run over a Unix socket.
+const SOCKET_GROUPS: [&str; 6] = [
+    "devices",
+    "matmul",
+    "dtypes",
+    "big_array",
+    "many_puts",
+    "deletion",
+];
+
+/// Runs the command.
+///
+/// # Errors
+/// A step fails, or a check does not hold.
+pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<()> {
+    let counts = counted(workspace, args)?;
+    println!("{counts}");
+    if !counts.is_success() {
+        bail!(
+            "{} checks of the demo failed; run it alone with `cargo xtask demo`",
+            counts.failed
+        );
+    }
+    Ok(())
+}
+
+/// Runs the demo and returns the numbers of its checks.
+///
+/// # Errors
+/// A step fails; a check that does not hold is only counted.
+pub(crate) fn counted(workspace: &Workspace, args: &Args) -> Result<Counts> {
+    let ready = setup::ensure(workspace, args)?;
+    let binary = work("server", || build::release(workspace, SERVER))?;
+    let example = work("rust example", || build::release(workspace, DELETE_EXAMPLE))?;
+    let mut checks = Checks::default();
+    let server = work("start of the server", || {
+        start(&binary, &ready, server::ANY_PORT)
+    })?;
+    println!("  it listens on {}", server.address);
+    let reference = work("JAX in process", || {
+        run_program(workspace, &ready, "in-process", Devices::InProcess, &[])
+    })?;
+    work("JAX through the server", || {
+        over_tcp(workspace, &ready, &server, &reference, &mut checks)
+    })?;
+    over_unix_socket(workspace, &ready, &binary, &reference, &mut checks)?;
+    work("rust half", || rust_half(&example, &ready, &mut checks))?;
+    work("killed clients, terminated server", || {
+        kills::run(workspace, &ready, &server, &mut checks)
+    })?;
+    server
+        .child
+        .save_log(&workspace.state("demo/server.log")?)?;
+    for failure in checks.failures() {
+        println!("FAILED {failure}");
+    }
+    Ok(checks.counts())
+}
+
+fn start(binary: &Path, ready: &Ready, listen: &str) -> Result<Server> {
+    let mut command = server::command(binary, &ready.plugin, listen);
+    // The checks read the life cycle of sessions from the log.
+    command.env("RUST_LOG", "info").env("NO_COLOR", "1");
+    Server::start(
+        &format!("the server at {listen}"),
+        &mut command,
+        Output::Keep,
+    )
+}
+
+/// The whole program through the server.
+fn over_tcp(
+    workspace: &Workspace,
+    ready: &Ready,
+    server: &Server,
+    reference: &Results,
+    checks: &mut Checks,
+) -> Result<()> {
+    let package = workspace.python_package();
+    let devices = Devices::Server {
+        address: &server.address,
+        package: &package,
+    };
+    let found = run_program(workspace, ready, "server", devices, &[])
+        .with_context(|| format!("JAX through the server{}", server.child.tail()))?;
+    results::compare(reference, &found, checks);
+    Ok(())
+}
+
+/// A part of the program through a second server, on a Unix socket.
+fn over_unix_socket(
+    workspace: &Workspace,
+    ready: &Ready,
+    binary: &Path,
+    reference: &Results,
+    checks: &mut Checks,
+) -> Result<()> {
+    let name = "JAX over a Unix socket";
+    let path = workspace.state("demo/s")?;
+    if path.as_os_str().len() > SOCKET_PATH_BYTES {
+        // The system takes no longer path; the server has nothing to do with it.
+        let reason = format!("{} is too long for a socket", path.display());
+        return step(name, || Ok(Outcome::Skipped(reason))).map(|_| ());
+    }
+    work(name, || {
+        let server = start(binary, ready, &format!("grpc://unix:{}", path.display()))?;
+        let package = workspace.python_package();
+        let devices = Devices::Server {
+            address: &server.address,
+            package: &package,
+        };
+        let found = run_program(workspace, ready, "socket", devices, &SOCKET_GROUPS)
+            .with_context(|| format!("{name}{}", server.child.tail()))?;
+        results::compare(
+            &results::of_groups(reference, &SOCKET_GROUPS),
+            &found,
+            checks,
+        );
+        let stopped = server.stop().map(|()| "exit code 0".to_owned());
+        checks.check("the server on the socket ends cleanly", stopped);
+        let there = path.exists();
+        checks.check(
+            "it takes its socket away",
+            if there {
+                Err(anyhow!("{} is still there", path.display()))
+            } else {
+                Ok("the file is gone".to_owned())
+            },
+        );
+        server
+            .child
+            .save_log(&workspace.state("demo/socket-server.log")?)
+    })
+}
+
+/// The deletion story in Rust, on the same plugin in process. Its checks are lines that start with
+/// `ok: ` or `FAILED: `.
+fn rust_half(example: &Path, ready: &Ready, checks: &mut Checks) -> Result<()> {
+    let mut command = Command::new(example);
+    command.arg("--plugin").arg(&ready.plugin.path);
+    let child = Child::spawn(
+        "the Rust half",
+        &mut command,
+        false,
+        [Output::KeepAndPrint, Output::KeepAndPrint],
+    )?;
+    let status = child.wait(EXAMPLE_DEADLINE)?;
+    let mut told = 0;
+    for line in child
+        .lines()
+        .iter()
+        .filter(|line| line.stream == Stream::Out)
+    {
+        if line.text.starts_with("ok: ") {
+            checks.pass_quietly(1);
+            told += 1;
+        } else if let Some(why) = line.text.strip_prefix("FAILED: ") {
+            checks.fail("the Rust half", why);
+            told += 1;
+        }
+    }
+    checks.check(
+        "the Rust half ends cleanly",
+        match (status.success(), told) {
+            (false, _) => Err(anyhow!("{status}{}", child.tail())),
+            (true, 0) => Err(anyhow!("it made no check{}", child.tail())),
+            (true, n) => Ok(format!("{n} checks")),
+        },
+    );
+    Ok(())
+}
