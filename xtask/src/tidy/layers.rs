@@ -142,10 +142,8 @@ mod tests {
     /// The manifests of the tree, as cargo describes them.
     fn document() -> Value {
         let workspace = Workspace::find();
-        let output: std::process::Output =
-            Command::from(workspace.cargo(["metadata", "--no-deps", "--format-version", "1"]))
-                .output()
-                .unwrap();
+        let arguments = ["metadata", "--no-deps", "--format-version", "1"];
+        let output = workspace.cargo(arguments).output().unwrap();
         assert!(
             output.status.success(),
             "{}",
