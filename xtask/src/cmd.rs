@@ -1,7 +1,10 @@
 //! One module per command.
 
+pub(crate) mod ci;
 pub(crate) mod codegen;
 pub(crate) mod demo;
+pub(crate) mod doctor;
 pub(crate) mod serve;
 pub(crate) mod setup;
+pub(crate) mod test;
 pub(crate) mod tidy;

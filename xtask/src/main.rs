@@ -36,14 +36,20 @@ struct Cli {
 enum Command {
     /// Install JAX and the default PJRT plugin below target/xtask; a second run does nothing
     Setup(cmd::setup::SetupArgs),
+    /// Say what this machine has and lacks, with the command that mends each lack
+    Doctor(cmd::doctor::Args),
     /// Run the server in the foreground and print what a JAX user pastes
     Serve(cmd::serve::ServeArgs),
     /// Run an unmodified JAX program through the server and compare it with JAX in process
     Demo(cmd::setup::Args),
+    /// Run all tests and add up their numbers
+    Test(cmd::test::TestArgs),
     /// Check layers, rooms, sizes, documents and licences
     Tidy(cmd::tidy::Args),
     /// Compile the protocol buffer definitions into Rust
     Codegen(cmd::codegen::Args),
+    /// Run everything that a change must pass
+    Ci(cmd::ci::Args),
 }
 
 fn main() -> ExitCode {
@@ -51,10 +57,13 @@ fn main() -> ExitCode {
     let workspace = Workspace::find();
     let outcome = child::end_children_on_signals().and_then(|()| match command {
         Command::Setup(args) => cmd::setup::run(&workspace, &args),
+        Command::Doctor(args) => cmd::doctor::run(&workspace, &args),
         Command::Serve(args) => cmd::serve::run(&workspace, &args),
         Command::Demo(args) => cmd::demo::run(&workspace, &args),
+        Command::Test(args) => cmd::test::run(&workspace, &args),
         Command::Tidy(args) => cmd::tidy::run(&workspace, &args),
         Command::Codegen(args) => cmd::codegen::run(&args),
+        Command::Ci(args) => cmd::ci::run(&workspace, &args),
     });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,0 +1,168 @@
+//! `cargo xtask test`: all tests of the workspace, and their numbers added up.
+
+use crate::build::BUILD_DEADLINE;
+use crate::child::{Child, Output, output};
+use crate::cmd::setup::{self, Args, Ready};
+use crate::ctx::Workspace;
+use crate::plugin::VARIABLE;
+use crate::step::{Counts, Outcome, announce, step};
+use anyhow::{Result, bail};
+use std::process::Command;
+use std::time::Duration;
+
+mod summary;
+
+/// What `test` takes.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct TestArgs {
+    #[command(flatten)]
+    setup: Args,
+    /// Only what needs neither a plugin nor Python: no setup, no network
+    #[arg(long)]
+    quick: bool,
+    /// Only tests whose name contains this
+    filter: Option<String>,
+}
+
+/// How long the tests of the Python package may take.
+const PYTHON_DEADLINE: Duration = Duration::from_secs(600);
+
+/// Runs the command.
+///
+/// # Errors
+/// The setup fails, or a test does.
+pub(crate) fn run(workspace: &Workspace, args: &TestArgs) -> Result<()> {
+    let counts = counted(workspace, args)?;
+    println!("{counts}");
+    if counts.failed > 0 {
+        bail!("{} tests failed", counts.failed);
+    }
+    if counts.passed == 0 {
+        bail!("no test ran");
+    }
+    Ok(())
+}
+
+/// Runs the tests and returns their numbers.
+///
+/// # Errors
+/// The setup fails, or tests cannot be run; a test that fails is only counted.
+pub(crate) fn counted(workspace: &Workspace, args: &TestArgs) -> Result<Counts> {
+    let ready = if args.quick {
+        None
+    } else {
+        Some(setup::ensure(workspace, &args.setup)?)
+    };
+    let filter = args.filter.as_deref();
+    let mut total = Counts::default();
+    let mut add = |name: &str, command: Command, read: fn(&[&str]) -> Counts, deadline| {
+        total += suite(name, command, read, deadline)?;
+        anyhow::Ok(())
+    };
+    if has_nextest(workspace) {
+        let command = with_plugin(nextest(workspace, filter), ready.as_ref());
+        add("tests in Rust", command, summary::nextest, BUILD_DEADLINE)?;
+    } else {
+        let kinds = ["--lib", "--bins", "--tests", "--examples"];
+        let command = with_plugin(libtest(workspace, &kinds, filter), ready.as_ref());
+        add("tests in Rust", command, summary::libtest, BUILD_DEADLINE)?;
+    }
+    let command = with_plugin(libtest(workspace, &["--doc"], filter), ready.as_ref());
+    add(
+        "examples in documents",
+        command,
+        summary::libtest,
+        BUILD_DEADLINE,
+    )?;
+    if let Some(ready) = &ready {
+        add(
+            "tests in Python",
+            python(workspace, ready, filter),
+            summary::unittest,
+            PYTHON_DEADLINE,
+        )?;
+    }
+    Ok(total)
+}
+
+fn has_nextest(workspace: &Workspace) -> bool {
+    let mut command = workspace.cargo(["nextest", "--version"]);
+    output("cargo nextest --version", &mut command, PYTHON_DEADLINE).is_ok()
+}
+
+fn nextest(workspace: &Workspace, filter: Option<&str>) -> Command {
+    let mut command = workspace.cargo(["nextest", "run", "--workspace", "--all-features"]);
+    command.args([
+        "--no-fail-fast",
+        "--no-tests",
+        "pass",
+        "--status-level",
+        "slow",
+    ]);
+    command.args(["--final-status-level", "slow"]).args(filter);
+    command
+}
+
+fn libtest(workspace: &Workspace, kinds: &[&str], filter: Option<&str>) -> Command {
+    let mut command = workspace.cargo(["test", "--workspace", "--all-features", "--no-fail-fast"]);
+    command.args(kinds).args(filter);
+    command
+}
+
+fn python(workspace: &Workspace, ready: &Ready, filter: Option<&str>) -> Command {
+    let mut command = Command::new(&ready.python);
+    command.args([
+        "-B",
+        "-m",
+        "unittest",
+        "discover",
+        "--start-directory",
+        "tests",
+    ]);
+    if let Some(filter) = filter {
+        command.args(["-k", filter]);
+    }
+    command
+        .current_dir(workspace.path("ifrt-proxy/python"))
+        .env("PYTHONPATH", workspace.python_package())
+        .env("PYTHONDONTWRITEBYTECODE", "1");
+    command
+}
+
+/// Tests that need a plugin find it in the variable; without it they are left out.
+fn with_plugin(mut command: Command, ready: Option<&Ready>) -> Command {
+    match ready {
+        Some(ready) => command.env(VARIABLE, &ready.plugin.path),
+        None => command.env_remove(VARIABLE),
+    };
+    // What is read below must not be colored.
+    command.env("CARGO_TERM_COLOR", "never");
+    command
+}
+
+/// Runs one suite and reads its numbers from what it prints.
+fn suite(
+    name: &str,
+    mut command: Command,
+    read: fn(&[&str]) -> Counts,
+    deadline: Duration,
+) -> Result<Counts> {
+    announce(name);
+    let mut counts = Counts::default();
+    step(name, || {
+        let child = Child::spawn(name, &mut command, false, [Output::KeepAndPrint; 2])?;
+        let status = child.wait(deadline)?;
+        let lines = child.lines();
+        let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
+        counts = read(&texts);
+        if !status.success() && counts.failed == 0 {
+            // The tests did not even start: that counts as one that failed.
+            counts.failed = 1;
+            return Ok(Outcome::Note(format!(
+                "it could not be run ({status}): {command:?}"
+            )));
+        }
+        Ok(Outcome::Note(counts.to_string()))
+    })?;
+    Ok(counts)
+}
