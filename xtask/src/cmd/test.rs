@@ -46,7 +46,7 @@ pub(crate) fn run(workspace: &Workspace, args: &TestArgs) -> Result<()> {
 /// Runs the tests and returns their numbers.
 ///
 /// # Errors
-/// The setup fails, or tests cannot be run; a test that fails is only counted.
+/// The setup fails; a test that fails is only counted.
 pub(crate) fn counted(workspace: &Workspace, args: &TestArgs) -> Result<Counts> {
     let ready = if args.quick {
         None
@@ -56,16 +56,15 @@ pub(crate) fn counted(workspace: &Workspace, args: &TestArgs) -> Result<Counts> 
     let filter = args.filter.as_deref();
     let mut total = Counts::default();
     let mut add = |name: &str, command: Command, read: fn(&[&str]) -> Counts, deadline| {
-        total += suite(name, command, read, deadline)?;
-        anyhow::Ok(())
+        total += suite(name, command, read, deadline);
     };
     if has_nextest(workspace) {
         let command = with_plugin(nextest(workspace, filter), ready.as_ref());
-        add("tests in Rust", command, summary::nextest, BUILD_DEADLINE)?;
+        add("tests in Rust", command, summary::nextest, BUILD_DEADLINE);
     } else {
         let kinds = ["--lib", "--bins", "--tests", "--examples"];
         let command = with_plugin(libtest(workspace, &kinds, filter), ready.as_ref());
-        add("tests in Rust", command, summary::libtest, BUILD_DEADLINE)?;
+        add("tests in Rust", command, summary::libtest, BUILD_DEADLINE);
     }
     let command = with_plugin(libtest(workspace, &["--doc"], filter), ready.as_ref());
     add(
@@ -80,7 +79,7 @@ pub(crate) fn counted(workspace: &Workspace, args: &TestArgs) -> Result<Counts> 
             python(workspace, ready, filter),
             summary::unittest,
             PYTHON_DEADLINE,
-        )?;
+        );
     }
     Ok(total)
 }
@@ -146,23 +145,24 @@ fn suite(
     mut command: Command,
     read: fn(&[&str]) -> Counts,
     deadline: Duration,
-) -> Result<Counts> {
+) -> Counts {
     announce(name);
     let mut counts = Counts::default();
-    step(name, || {
+    let outcome = step(name, || {
         let child = Child::spawn(name, &mut command, false, [Output::KeepAndPrint; 2])?;
         let status = child.wait(deadline)?;
         let lines = child.lines();
         let texts: Vec<&str> = lines.iter().map(|line| line.text.as_str()).collect();
         counts = read(&texts);
-        if !status.success() && counts.failed == 0 {
-            // The tests did not even start: that counts as one that failed.
-            counts.failed = 1;
-            return Ok(Outcome::Note(format!(
-                "it could not be run ({status}): {command:?}"
-            )));
+        if !status.success() {
+            bail!("{counts} ({status}): {command:?}");
         }
         Ok(Outcome::Note(counts.to_string()))
-    })?;
-    Ok(counts)
+    });
+    if let Err(error) = outcome {
+        println!("  {error:#}");
+        // A suite that does not even start counts as one test that failed.
+        counts.failed = counts.failed.max(1);
+    }
+    counts
 }
