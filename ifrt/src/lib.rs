@@ -30,6 +30,8 @@ pub mod device;
 pub mod device_list;
 pub mod dtype;
 pub mod executable;
+#[cfg(feature = "fake")]
+pub mod fake;
 pub mod host_buffer;
 pub mod index;
 pub mod layout;

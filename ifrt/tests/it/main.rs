@@ -1,0 +1,6 @@
+//! Tests of the contract on the fake runtime.
+//!
+//! The names of tests begin with the ids of the conformance list that they stand for.
+
+mod execute;
+mod support;
