@@ -1,3 +1,21 @@
-//! Placeholder.
+//! IFRT over gRPC, wire compatible with the IFRT proxy of XLA.
+//!
+//! A *session* is one bidirectional stream on which a client sends requests about arrays and
+//! executables that live in the server; host data travels in streams of its own. An unmodified
+//! JAX program is such a client.
+//!
+//! # What to read
+//! - [`server`]: the server, over any [`ifrt::Client`].
+//! - [`version`]: which versions of the protocol two sides agree on.
+//! - [`proto`]: the messages and the service, generated.
+//!
+//! # What is not here
+//! Any knowledge of a backend: the binary `ifrt-proxy-server` puts one behind the server.
+//!
+//! # Mirrors
+//! `xla/python/ifrt_proxy`.
 
 pub mod proto;
+#[cfg(feature = "server")]
+pub mod server;
+pub mod version;

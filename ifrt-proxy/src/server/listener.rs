@@ -1,0 +1,177 @@
+//! Where the server listens: TCP ports and Unix sockets.
+//!
+//! The protocol has neither authentication nor encryption, so whoever reaches the server can use
+//! its devices and read its arrays. [`Listener::bind`] therefore takes only addresses that no other
+//! machine reaches, and a Unix socket is open to its owner only.
+
+mod address;
+mod connection;
+mod unix;
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use ifrt::{Result, Status};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tokio_stream::{Stream, StreamExt};
+
+pub use address::ListenAddress;
+pub(crate) use connection::Connection;
+use unix::SocketFile;
+
+/// How long to wait after an error such as "too many open files" before accepting again.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// An open socket that clients can connect to.
+#[derive(Debug)]
+pub struct Listener {
+    socket: Socket,
+    address: ListenAddress,
+}
+
+#[derive(Debug)]
+enum Socket {
+    Tcp(TcpListener),
+    Unix(UnixListener, SocketFile),
+}
+
+impl Listener {
+    /// Opens a socket that only this machine reaches.
+    ///
+    /// # Errors
+    /// INVALID_ARGUMENT for an address that other machines may reach; ALREADY_EXISTS if it is in
+    /// use; others if it cannot be opened.
+    pub async fn bind(address: &ListenAddress) -> Result<Self> {
+        Self::open(address, false).await
+    }
+
+    /// Opens a socket on any address. Everyone who reaches it can do what the owner can.
+    ///
+    /// # Errors
+    /// As [`Listener::bind`], but for the kind of address.
+    pub async fn bind_insecurely_on_any_address(address: &ListenAddress) -> Result<Self> {
+        Self::open(address, true).await
+    }
+
+    async fn open(address: &ListenAddress, any: bool) -> Result<Self> {
+        match address {
+            ListenAddress::Tcp(host_and_port) => {
+                let addresses = resolve(host_and_port).await?;
+                if let Some(open) = addresses.iter().find(|a| !a.ip().is_loopback())
+                    && !any
+                {
+                    return Err(Status::invalid_argument(format!(
+                        "{address} is {open}, which other machines may reach, and the protocol \
+                         has no authentication: listen on grpc://127.0.0.1:PORT or \
+                         grpc://unix:PATH and tunnel from other machines (ssh -L)"
+                    )));
+                }
+                let socket = TcpListener::bind(&addresses[..])
+                    .await
+                    .map_err(|error| tcp_error(address, &error))?;
+                let local = socket.local_addr().map_err(|error| {
+                    Status::internal(format!("cannot tell the port of {address}: {error}"))
+                })?;
+                Ok(Self {
+                    socket: Socket::Tcp(socket),
+                    address: ListenAddress::Tcp(local.to_string()),
+                })
+            }
+            ListenAddress::Unix(path) => {
+                let (socket, file) = unix::bind(path)?;
+                Ok(Self {
+                    socket: Socket::Unix(socket, file),
+                    address: address.clone(),
+                })
+            }
+        }
+    }
+
+    /// The address to give to clients, with the port that the system chose.
+    pub const fn address(&self) -> &ListenAddress {
+        &self.address
+    }
+
+    async fn accept(&self) -> io::Result<Connection> {
+        match &self.socket {
+            Socket::Tcp(socket) => {
+                let (stream, _) = socket.accept().await?;
+                stream.set_nodelay(true)?;
+                Ok(Connection::tcp(stream))
+            }
+            Socket::Unix(socket, _file) => {
+                let (stream, _) = socket.accept().await?;
+                Ok(Connection::unix(stream))
+            }
+        }
+    }
+}
+
+async fn resolve(host_and_port: &str) -> Result<Vec<SocketAddr>> {
+    let addresses = tokio::net::lookup_host(host_and_port)
+        .await
+        .map_err(|error| {
+            Status::invalid_argument(format!(
+                "cannot resolve {host_and_port:?}: {error}; write grpc://127.0.0.1:PORT"
+            ))
+        })?;
+    let addresses: Vec<_> = addresses.collect();
+    if addresses.is_empty() {
+        return Err(Status::invalid_argument(format!(
+            "{host_and_port:?} has no address"
+        )));
+    }
+    Ok(addresses)
+}
+
+fn tcp_error(address: &ListenAddress, error: &io::Error) -> Status {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => Status::already_exists(format!(
+            "{address} is in use by another process; stop it or use another port (port 0 takes a \
+             free one)"
+        )),
+        io::ErrorKind::PermissionDenied => Status::permission_denied(format!(
+            "not allowed to listen on {address}; use a port above 1023"
+        )),
+        _ => Status::unavailable(format!("cannot listen on {address}: {error}")),
+    }
+}
+
+/// The connections of all listeners. Dropped, the listeners are closed.
+pub(crate) fn incoming(
+    listeners: Vec<Listener>,
+) -> impl Stream<Item = std::result::Result<Connection, Infallible>> {
+    let (sender, receiver) = mpsc::channel(64);
+    for listener in listeners {
+        let sender = sender.clone();
+        tokio::spawn(async move {
+            let closed = sender.clone();
+            tokio::select! {
+                () = accept_all(&listener, sender) => {}
+                () = closed.closed() => {}
+            }
+            tracing::debug!("{} is closed", listener.address);
+        });
+    }
+    ReceiverStream::new(receiver).map(Ok)
+}
+
+async fn accept_all(listener: &Listener, sender: mpsc::Sender<Connection>) {
+    loop {
+        match listener.accept().await {
+            Ok(connection) => {
+                if sender.send(connection).await.is_err() {
+                    return;
+                }
+            }
+            Err(error) => {
+                tracing::warn!("{} failed to accept: {error}", listener.address);
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+            }
+        }
+    }
+}

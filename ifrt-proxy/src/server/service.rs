@@ -1,0 +1,210 @@
+//! The gRPC service: from streams and messages to sessions.
+//!
+//! # Mirrors
+//! `xla/python/ifrt_proxy/server/grpc_service_impl.cc`.
+
+mod chunks;
+mod session_stream;
+
+use std::sync::Arc;
+
+use ifrt::Status;
+use prost::Message;
+use tokio::runtime::Handle;
+use tonic::metadata::MetadataMap;
+use tonic::{Code as GrpcCode, Request, Response, Streaming};
+
+use crate::proto::xla::ifrt::proxy::grpc_ifrt_service_server::GrpcIfrtService;
+use crate::proto::xla::ifrt::proxy::{
+    GrpcGetVersionRequest, GrpcGetVersionResponse, GrpcHostBufferDeleteRequest,
+    GrpcHostBufferDeleteResponse, GrpcHostBufferLookupRequest, GrpcHostBufferReadFromDiskRequest,
+    GrpcHostBufferReadFromDiskResponse, GrpcHostBufferStoreMetadata, GrpcHostBufferStoreRequest,
+    GrpcHostBufferStoreResponse, GrpcIfrtSessionMetadata, IfrtProxyVersion, IfrtRequest,
+};
+use crate::server::session::Session;
+use crate::server::session::deleter::Doomed;
+use crate::server::sessions::Sessions;
+use crate::version::{self, Version};
+use chunks::Chunks;
+use session_stream::SessionStream;
+
+/// The metadata of an upload.
+const STORE_METADATA: &str = "ifrt-proxy-grpc-host-buffer-store-metadata-bin";
+/// The metadata of a session.
+const SESSION_METADATA: &str = "ifrt-proxy-grpc-ifrt-session-metadata-bin";
+
+/// The gRPC service.
+#[derive(Debug)]
+pub(crate) struct Service {
+    sessions: Arc<Sessions>,
+}
+
+impl Service {
+    pub(crate) const fn new(sessions: Arc<Sessions>) -> Self {
+        Self { sessions }
+    }
+
+    fn session(&self, id: u64) -> Result<Arc<Session>, tonic::Status> {
+        self.sessions.get(id).map_err(|error| to_grpc(&error))
+    }
+}
+
+#[tonic::async_trait]
+impl GrpcIfrtService for Service {
+    async fn get_version(
+        &self,
+        request: Request<GrpcGetVersionRequest>,
+    ) -> Result<Response<GrpcGetVersionResponse>, tonic::Status> {
+        let request = request.into_inner();
+        let version = version::negotiate(
+            from_wire(request.min_version.unwrap_or_default()),
+            from_wire(request.max_version.unwrap_or_default()),
+        )
+        .map_err(|error| to_grpc(&error))?;
+        Ok(Response::new(GrpcGetVersionResponse {
+            version: Some(IfrtProxyVersion {
+                protocol_version: version.protocol,
+                ifrt_serdes_version_number: version.serdes,
+            }),
+        }))
+    }
+
+    type IfrtSessionStream = SessionStream;
+
+    async fn ifrt_session(
+        &self,
+        request: Request<Streaming<IfrtRequest>>,
+    ) -> Result<Response<SessionStream>, tonic::Status> {
+        let metadata: GrpcIfrtSessionMetadata = binary_metadata(
+            request.metadata(),
+            SESSION_METADATA,
+            GrpcCode::InvalidArgument,
+            GrpcCode::InvalidArgument,
+        )?;
+        let version = from_wire(metadata.version.unwrap_or_default());
+        version::check(version).map_err(|error| to_grpc(&error))?;
+        let stream = session_stream::open(
+            &self.sessions,
+            version,
+            request.into_inner(),
+            Handle::current(),
+        )
+        .map_err(|error| to_grpc(&error))?;
+        Ok(Response::new(stream))
+    }
+
+    async fn host_buffer_store(
+        &self,
+        request: Request<Streaming<GrpcHostBufferStoreRequest>>,
+    ) -> Result<Response<GrpcHostBufferStoreResponse>, tonic::Status> {
+        let metadata: GrpcHostBufferStoreMetadata = binary_metadata(
+            request.metadata(),
+            STORE_METADATA,
+            GrpcCode::Internal,
+            GrpcCode::DataLoss,
+        )?;
+        let session = self.session(metadata.session_id)?;
+        let mut upload = session
+            .host_buffers
+            .begin_upload(metadata.handle, metadata.buffer_size)
+            .map_err(|error| to_grpc(&error))?;
+        let mut chunks = request.into_inner();
+        let receive = async {
+            while let Some(chunk) = chunks.message().await? {
+                upload.push(&chunk.data).map_err(|error| to_grpc(&error))?;
+            }
+            Ok::<_, tonic::Status>(())
+        };
+        tokio::select! {
+            received = receive => received?,
+            () = session.until_end() => {
+                return Err(tonic::Status::cancelled("the session has ended"));
+            }
+        }
+        upload.finish().map_err(|error| to_grpc(&error))?;
+        Ok(Response::new(GrpcHostBufferStoreResponse {}))
+    }
+
+    type HostBufferLookupStream = tokio_stream::Iter<Chunks>;
+
+    async fn host_buffer_lookup(
+        &self,
+        request: Request<GrpcHostBufferLookupRequest>,
+    ) -> Result<Response<Self::HostBufferLookupStream>, tonic::Status> {
+        let request = request.into_inner();
+        let bytes = self
+            .session(request.session_id)?
+            .host_buffers
+            .get(request.handle)
+            .map_err(|error| to_grpc(&error))?;
+        Ok(Response::new(tokio_stream::iter(Chunks::new(bytes))))
+    }
+
+    async fn host_buffer_delete(
+        &self,
+        request: Request<GrpcHostBufferDeleteRequest>,
+    ) -> Result<Response<GrpcHostBufferDeleteResponse>, tonic::Status> {
+        let request = request.into_inner();
+        let session = self.session(request.session_id)?;
+        let bytes = session
+            .host_buffers
+            .remove(request.handle)
+            .map_err(|error| to_grpc(&error))?;
+        // Giving back the pages of a large buffer takes milliseconds, which other streams of this
+        // thread should not wait for.
+        session.deleter.push([Doomed::HostBuffer(bytes)]);
+        Ok(Response::new(GrpcHostBufferDeleteResponse {}))
+    }
+
+    async fn host_buffer_read_from_disk(
+        &self,
+        request: Request<GrpcHostBufferReadFromDiskRequest>,
+    ) -> Result<Response<GrpcHostBufferReadFromDiskResponse>, tonic::Status> {
+        let metadata = request.into_inner().metadata.unwrap_or_default();
+        drop(self.session(metadata.session_id)?);
+        Err(tonic::Status::unimplemented(
+            "this server does not read host buffers from files; unset \
+             IFRT_PROXY_GRPC_LARGE_TRANSFER_OPTIMIZATION_DIRECTORY and \
+             IFRT_PROXY_GRPC_LARGE_TRANSFER_OPTIMIZATION_THRESHOLD_BYTES in the client",
+        ))
+    }
+}
+
+const fn from_wire(version: IfrtProxyVersion) -> Version {
+    Version {
+        protocol: version.protocol_version,
+        serdes: version.ifrt_serdes_version_number,
+    }
+}
+
+/// The message in a binary metadata entry, or errors with the codes that the reference server uses.
+fn binary_metadata<M: Message + Default>(
+    metadata: &MetadataMap,
+    key: &str,
+    if_missing: GrpcCode,
+    if_malformed: GrpcCode,
+) -> Result<M, tonic::Status> {
+    let value = metadata
+        .get_bin(key)
+        .ok_or_else(|| tonic::Status::new(if_missing, format!("the call has no metadata {key}")))?;
+    let malformed = |error: String| {
+        tonic::Status::new(
+            if_malformed,
+            format!("unable to parse metadata {key}: {error}"),
+        )
+    };
+    let bytes = value
+        .to_bytes()
+        .map_err(|error| malformed(error.to_string()))?;
+    M::decode(bytes).map_err(|error| malformed(error.to_string()))
+}
+
+/// The two kinds of codes have the same numbers.
+pub(crate) fn to_grpc(status: &Status) -> tonic::Status {
+    tonic::Status::new(GrpcCode::from_i32(status.code().number()), status.message())
+}
+
+fn from_grpc(status: &tonic::Status) -> Status {
+    Status::from_wire(i32::from(status.code()), status.message())
+        .unwrap_or_else(|| Status::unknown(status.message()))
+}

@@ -1,0 +1,103 @@
+//! The two directions of a session's stream.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use ifrt::{Result, Status};
+use prost::Message;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+use tokio_stream::Stream;
+use tonic::Streaming;
+
+use crate::proto::xla::ifrt::proxy::{IfrtRequest, IfrtResponse};
+use crate::server::service::{from_grpc, to_grpc};
+use crate::server::session::reply::Outgoing;
+use crate::server::session::{Inbox, Session};
+use crate::server::sessions::Sessions;
+use crate::version::Version;
+
+/// What the server sends on the stream of a session. Dropped, it ends the session.
+#[derive(Debug)]
+pub(crate) struct SessionStream {
+    responses: mpsc::UnboundedReceiver<Outgoing>,
+    session: Arc<Session>,
+    sessions: Arc<Sessions>,
+}
+
+/// Opens a session over the stream of its requests.
+pub(super) fn open(
+    sessions: &Arc<Sessions>,
+    version: Version,
+    requests: Streaming<IfrtRequest>,
+    background: Handle,
+) -> Result<SessionStream> {
+    let (session, ends) = sessions.open(version, background)?;
+    tokio::spawn(read(
+        Arc::clone(sessions),
+        Arc::clone(&session),
+        requests,
+        ends.requests,
+    ));
+    Ok(SessionStream {
+        responses: ends.responses,
+        session,
+        sessions: Arc::clone(sessions),
+    })
+}
+
+/// Moves requests from the stream into the queue of the session, and does nothing else: HTTP/2
+/// ends connections on which too many small messages lie unread.
+async fn read(
+    sessions: Arc<Sessions>,
+    session: Arc<Session>,
+    mut requests: Streaming<IfrtRequest>,
+    inbox: Inbox,
+) {
+    let receive = async {
+        loop {
+            match requests.message().await {
+                Ok(Some(request)) => {
+                    let size = request.encoded_len();
+                    if !inbox.push(request, size).await {
+                        return Status::internal("the worker of the session is gone");
+                    }
+                }
+                Ok(None) => return Status::cancelled("the client has ended the session"),
+                Err(error) => return from_grpc(&error),
+            }
+        }
+    };
+    tokio::select! {
+        status = receive => {
+            tracing::debug!(session_id = session.id, "the stream of requests ended: {status}");
+            sessions.end(&session, status);
+        }
+        () = session.until_end() => {}
+    }
+}
+
+impl Stream for SessionStream {
+    type Item = Result<IfrtResponse, tonic::Status>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let outgoing = ready!(self.responses.poll_recv(cx));
+        Poll::Ready(match outgoing {
+            // The room that the request took in the queue is free from here on.
+            Some(Outgoing::Response(response, _room)) => Some(Ok(*response)),
+            Some(Outgoing::End(status)) => {
+                self.responses.close();
+                Some(Err(to_grpc(&status)))
+            }
+            None => None,
+        })
+    }
+}
+
+impl Drop for SessionStream {
+    fn drop(&mut self) {
+        self.sessions
+            .end(&self.session, Status::cancelled("the client is gone"));
+    }
+}

@@ -1,0 +1,121 @@
+//! The sessions of a server.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ifrt::{Result, Status};
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+use crate::server::session::{Session, SessionEnds, Shared};
+use crate::server::sync::Lock;
+use crate::version::Version;
+
+#[derive(Debug)]
+struct Open {
+    /// Set when the server stops: no new sessions.
+    stopped: bool,
+    next_id: u64,
+    sessions: HashMap<u64, Arc<Session>>,
+}
+
+/// The sessions of a server, by id.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    shared: Arc<Shared>,
+    open: Lock<Open>,
+    /// The number of sessions whose memory is not yet free.
+    unfreed: watch::Sender<usize>,
+}
+
+impl Sessions {
+    pub(crate) fn new(shared: Shared) -> Arc<Self> {
+        Arc::new(Self {
+            shared: Arc::new(shared),
+            open: Lock::new(Open {
+                stopped: false,
+                next_id: 1,
+                sessions: HashMap::new(),
+            }),
+            unfreed: watch::Sender::new(0),
+        })
+    }
+
+    /// Opens a session; its blocking work runs on `background`.
+    ///
+    /// # Errors
+    /// UNAVAILABLE when the server stops; RESOURCE_EXHAUSTED beyond the limit of sessions or
+    /// without threads.
+    pub(crate) fn open(
+        &self,
+        version: Version,
+        background: Handle,
+    ) -> Result<(Arc<Session>, SessionEnds)> {
+        let mut open = self.open.lock();
+        if open.stopped {
+            return Err(stopping());
+        }
+        let limit = self.shared.limits.max_sessions;
+        if open.sessions.len() >= limit {
+            return Err(Status::resource_exhausted(format!(
+                "the server has its limit of {limit} sessions"
+            )));
+        }
+        let id = open.next_id;
+        let started = Session::start(id, version, &self.shared, background);
+        let (session, ends) = started.map_err(|error| {
+            Status::resource_exhausted(format!("the server cannot start a session: {error}"))
+        })?;
+        open.next_id += 1;
+        open.sessions.insert(id, Arc::clone(&session));
+        self.unfreed.send_modify(|count| *count += 1);
+        drop(open);
+        tracing::info!("session {id} opened: {version}");
+        Ok((session, ends))
+    }
+
+    /// The session with this id.
+    ///
+    /// # Errors
+    /// NOT_FOUND if there is none (any more).
+    pub(crate) fn get(&self, id: u64) -> Result<Arc<Session>> {
+        self.open
+            .lock()
+            .sessions
+            .get(&id)
+            .cloned()
+            .ok_or_else(|| Status::not_found(format!("Session id {id} does not exist")))
+    }
+
+    /// Ends a session. Only the first call for it does anything.
+    pub(crate) fn end(self: &Arc<Self>, session: &Arc<Session>, status: Status) {
+        let known = self.open.lock().sessions.remove(&session.id);
+        drop(known);
+        let sessions = Arc::clone(self);
+        session.end(status, move || {
+            sessions.unfreed.send_modify(|count| *count -= 1);
+        });
+    }
+
+    /// Ends all sessions and lets no new one begin.
+    pub(crate) fn stop(self: &Arc<Self>) {
+        let mut open = self.open.lock();
+        open.stopped = true;
+        let sessions: Vec<_> = open.sessions.values().cloned().collect();
+        drop(open);
+        for session in sessions {
+            self.end(&session, stopping());
+        }
+    }
+
+    /// Completes when the memory of all sessions is free.
+    pub(crate) async fn until_freed(&self) {
+        let mut unfreed = self.unfreed.subscribe();
+        // The sender lives as long as this.
+        drop(unfreed.wait_for(|count| *count == 0).await);
+    }
+}
+
+fn stopping() -> Status {
+    Status::unavailable("the server is shutting down")
+}
