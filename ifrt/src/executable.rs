@@ -3,6 +3,11 @@
 //! # Mirrors
 //! `xla/python/ifrt/executable.h`.
 
+mod hlo_module;
+mod mpmd;
+mod unloaded;
+mod version;
+
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -10,8 +15,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+pub use hlo_module::HloModule;
+pub use mpmd::MpmdLoadedExecutable;
+pub use unloaded::{Executable, ExecutableRef};
+pub use version::{ExecutableVersion, XlaExecutableVersion};
+
 use crate::array::ArrayRef;
 use crate::attribute_map::AttributeMap;
+use crate::bundle::{BundleRef, execute_bundle};
 use crate::client::Client;
 use crate::completion::Completion;
 use crate::device::DeviceRef;
@@ -46,6 +57,49 @@ pub struct ExecuteResult {
     pub status: Option<Completion>,
     /// The outputs in order.
     pub outputs: Vec<ArrayRef>,
+    /// For [`Client::cancel_execution`]; `None` if the runtime cannot stop it.
+    pub cancellation_handle: Option<CancellationHandle>,
+}
+
+/// What a run on bundles gives at once.
+#[derive(Clone, Debug)]
+pub struct ExecuteBundleResult {
+    /// Ready when all devices are done; there iff [`ExecuteOptions::fill_status`].
+    pub status: Option<Completion>,
+    /// The outputs in order.
+    pub outputs: Vec<BundleRef>,
+    /// For [`Client::cancel_execution`]; `None` if the runtime cannot stop it.
+    pub cancellation_handle: Option<CancellationHandle>,
+}
+
+/// What [`crate::client::Client::cancel_execution`] knows an execution by. Only its runtime can
+/// look inside.
+#[derive(Clone)]
+pub struct CancellationHandle(Arc<dyn Any + Send + Sync>);
+
+impl CancellationHandle {
+    /// A handle with what the runtime needs.
+    pub fn new(inner: Arc<dyn Any + Send + Sync>) -> Self {
+        Self(inner)
+    }
+
+    /// What the runtime put in, if it is of this type.
+    pub fn downcast<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        Arc::clone(&self.0).downcast().ok()
+    }
+}
+
+impl Debug for CancellationHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("CancellationHandle")
+    }
+}
+
+/// How the resources of an executable are given back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeleteOptions {
+    /// Keeps the order with runs of the same [`ExecuteOptions::execution_stream_id`].
+    pub deletion_stream_id: i64,
 }
 
 /// The memory that a compiled program needs, in bytes.
@@ -102,6 +156,20 @@ pub trait LoadedExecutable: Any + Send + Sync + Debug {
         Ok(None)
     }
 
+    /// The version of what was compiled, for
+    /// [`crate::compiler::Compiler::is_executable_version_compatible`].
+    ///
+    /// # Errors
+    /// UNIMPLEMENTED unless the runtime offers it.
+    ///
+    /// # Mirrors
+    /// `LoadedExecutable::executable_version`.
+    fn executable_version(&self) -> Result<ExecutableVersion> {
+        Err(Status::unimplemented(
+            "this runtime does not tell the version of executables",
+        ))
+    }
+
     /// The executable as bytes, for [`crate::compiler::Compiler::deserialize_loaded_executable`].
     ///
     /// # Errors
@@ -129,6 +197,22 @@ pub trait LoadedExecutable: Any + Send + Sync + Debug {
     /// # Errors
     /// UNIMPLEMENTED if the runtime does not know them.
     fn output_layouts(&self) -> Result<Vec<Layout>>;
+
+    /// The optimized modules, one per partition.
+    ///
+    /// # Errors
+    /// UNIMPLEMENTED if the runtime does not keep them.
+    ///
+    /// # Mirrors
+    /// `LoadedExecutable::GetHloModules`.
+    ///
+    /// # Conformance
+    /// EXE-02.
+    fn hlo_modules(&self) -> Result<Vec<HloModule>> {
+        Err(Status::unimplemented(
+            "this runtime does not keep the modules of executables",
+        ))
+    }
 
     /// The memory kinds of the outputs, by program.
     ///
@@ -195,4 +279,59 @@ pub trait LoadedExecutable: Any + Send + Sync + Debug {
         options: &ExecuteOptions,
         devices: Option<&DeviceList>,
     ) -> Result<ExecuteResult>;
+
+    /// How many outputs each bundle of [`LoadedExecutable::execute_bundle`] gets; `None` is one
+    /// bundle of all.
+    ///
+    /// # Blocking
+    /// Never.
+    fn outputs_bundle_slice_sizes(&self) -> Option<&[usize]> {
+        None
+    }
+
+    /// Enqueues a run on the values of bundles, one bundle after the other.
+    ///
+    /// # Shapes
+    /// The values are as many as the parameters. The outputs come in bundles as
+    /// [`LoadedExecutable::outputs_bundle_slice_sizes`] says.
+    ///
+    /// # Blocking
+    /// As [`LoadedExecutable::execute`].
+    ///
+    /// # Errors
+    /// FAILED_PRECONDITION if a bundle is gone; INVALID_ARGUMENT if a value is no array; those of
+    /// [`LoadedExecutable::execute`].
+    ///
+    /// # Mirrors
+    /// `LoadedExecutable::ExecuteBundle`.
+    ///
+    /// # Conformance
+    /// EXE-07, EXE-08.
+    fn execute_bundle(
+        &self,
+        args: &[BundleRef],
+        options: &ExecuteOptions,
+    ) -> Result<ExecuteBundleResult> {
+        execute_bundle(self, args, self.outputs_bundle_slice_sizes(), options)
+    }
+
+    /// Says how the resources are given back when the last reference is dropped. A runtime with one
+    /// order for everything has nothing to remember.
+    ///
+    /// # Blocking
+    /// Never.
+    ///
+    /// # Mirrors
+    /// `LoadedExecutable::SetDeleteOptions`.
+    fn set_delete_options(&self, options: DeleteOptions) {
+        let _: DeleteOptions = options;
+    }
+
+    /// What else is known of an executable that is made of several programs; `None` if it is one.
+    ///
+    /// # Blocking
+    /// Never.
+    fn mpmd(&self) -> Option<&dyn MpmdLoadedExecutable> {
+        None
+    }
 }

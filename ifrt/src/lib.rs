@@ -21,8 +21,10 @@
 //! "Blocking".
 
 pub mod array;
+pub mod array_hash;
 pub mod array_spec;
 pub mod attribute_map;
+pub mod bundle;
 pub mod client;
 pub mod compiler;
 pub mod completion;
@@ -33,6 +35,7 @@ pub mod executable;
 #[cfg(feature = "fake")]
 pub mod fake;
 pub mod host_buffer;
+pub mod host_callback;
 pub mod index;
 pub mod layout;
 pub mod memory;
@@ -43,13 +46,17 @@ pub mod serdes;
 pub mod shape;
 pub mod sharding;
 pub mod status;
+pub mod topology;
+pub mod tuple;
 pub mod user_context;
 pub mod value;
 pub mod xla;
 
 pub use array::{Array, ArrayCopySemantics, ArrayRef, ShardSemantics};
+pub use array_hash::HashMode;
 pub use array_spec::ArraySpec;
 pub use attribute_map::{AttributeMap, AttributeValue};
+pub use bundle::{Bundle, BundleRef};
 pub use client::{Client, HostShards};
 pub use compiler::{Compiler, CompilerRef};
 pub use completion::{Completion, Promise, join_all};
@@ -57,9 +64,11 @@ pub use device::{Device, DeviceId, DeviceRef};
 pub use device_list::DeviceList;
 pub use dtype::DType;
 pub use executable::{
-    CompiledMemoryStats, ExecuteOptions, ExecuteResult, LoadedExecutable, LoadedExecutableRef,
+    CompiledMemoryStats, Executable, ExecutableRef, ExecutableVersion, ExecuteBundleResult,
+    ExecuteOptions, ExecuteResult, LoadedExecutable, LoadedExecutableRef,
 };
 pub use host_buffer::{HostBuffer, HostData, HostValue};
+pub use host_callback::{HostCallback, HostCallbackRef, LoadedHostCallback, LoadedHostCallbackRef};
 pub use index::IndexDomain;
 pub use layout::Layout;
 pub use memory::{Memory, MemoryId, MemoryKind, MemoryRef};
@@ -68,5 +77,7 @@ pub use remap_plan::RemapPlan;
 pub use shape::Shape;
 pub use sharding::{Sharding, ShardingKind, ShardingRef};
 pub use status::{Code, Result, Status};
+pub use topology::{Topology, TopologyRef};
+pub use tuple::{Tuple, TupleRef};
 pub use user_context::{UserContext, UserContextRef};
 pub use value::{Value, ValueRef};

@@ -7,9 +7,14 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+mod lifecycle;
+
+pub use lifecycle::Lifecycle;
+
+use crate::array::ArrayRef;
 use crate::client::Client;
 use crate::completion::Completion;
-use crate::status::Result;
+use crate::status::{Result, Status};
 use crate::user_context::UserContextRef;
 
 /// A shared [`Value`].
@@ -37,12 +42,36 @@ pub const READY_ON_DELETED: &str = "GetReadyFuture() called on deleted or donate
 ///
 /// A runtime that cannot tell when the memory is free may answer OK at once. A deletion that fails
 /// does not bring the value back.
+///
+/// [`Lifecycle`] keeps rules 2, 3 and 5 for a runtime that has nothing finer.
+///
+/// # Conformance
+/// ARR-52 to ARR-55, NEW-01 to NEW-14.
 pub trait Value: Any + Send + Sync + Debug {
-    /// The client that owns the value.
+    /// The client that owns the value: always the same object, so that two values can be asked
+    /// whether they belong together.
     ///
     /// # Blocking
     /// Never.
     fn client(&self) -> Arc<dyn Client>;
+
+    /// This value as an array, if it is one.
+    ///
+    /// Rust cannot ask an object which traits it has, so each implementation of
+    /// [`crate::array::Array`] must answer `Some(self)`. One that forgets it is no array to tuples,
+    /// bundles and hashes.
+    ///
+    /// # Blocking
+    /// Never.
+    ///
+    /// # Mirrors
+    /// `xla/python/ifrt/value_util.h`, which asks with `dyn_cast<Array>`.
+    ///
+    /// # Conformance
+    /// ARR-01, BUN-01.
+    fn into_array(self: Arc<Self>) -> Option<ArrayRef> {
+        None
+    }
 
     /// The place in the user's program that made the value.
     ///
@@ -80,4 +109,45 @@ pub trait Value: Any + Send + Sync + Debug {
     /// # Blocking
     /// Never.
     fn is_deleted(&self) -> bool;
+}
+
+/// The arrays as values: the same objects in the same order.
+pub fn to_values(arrays: &[ArrayRef]) -> Vec<ValueRef> {
+    let upcast = |array: &ArrayRef| Arc::clone(array) as ValueRef;
+    arrays.iter().map(upcast).collect()
+}
+
+/// The values as arrays: the same objects in the same order.
+///
+/// # Errors
+/// INVALID_ARGUMENT if one of them is no array, naming its position.
+///
+/// # Mirrors
+/// `xla/python/ifrt/value_util.h`, `ToArrays`, which aborts the process instead.
+pub fn to_arrays(values: &[ValueRef]) -> Result<Vec<ArrayRef>> {
+    let downcast = |(position, value): (usize, &ValueRef)| {
+        Arc::clone(value).into_array().ok_or_else(|| {
+            Status::invalid_argument(format!("value {position} is no array: {value:?}"))
+        })
+    };
+    values.iter().enumerate().map(downcast).collect()
+}
+
+/// Checks that everything is owned by `client`; `what` is the word for one thing.
+///
+/// # Errors
+/// INVALID_ARGUMENT naming the first that is not.
+pub(crate) fn check_owner<'a>(
+    client: &Arc<dyn Client>,
+    owners: impl Iterator<Item = Arc<dyn Client>> + 'a,
+    what: &str,
+) -> Result<()> {
+    for (position, owner) in owners.enumerate() {
+        if !Arc::ptr_eq(&owner, client) {
+            return Err(Status::invalid_argument(format!(
+                "{what} {position} belongs to another client"
+            )));
+        }
+    }
+    Ok(())
 }

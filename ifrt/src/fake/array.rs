@@ -208,6 +208,10 @@ impl Value for FakeArray {
         Arc::clone(&self.client) as Arc<dyn Client>
     }
 
+    fn into_array(self: Arc<Self>) -> Option<ArrayRef> {
+        Some(self)
+    }
+
     fn user_context(&self) -> Option<UserContextRef> {
         self.user_context.clone()
     }

@@ -12,10 +12,12 @@ use super::options::FakeOptions;
 use super::program::{FakeProgram, Kernel, Programs};
 use super::{make, rearrange};
 use crate::array::{ArrayCopySemantics, ArrayRef, ShardSemantics};
+use crate::array_hash::{HashMode, hash_values};
 use crate::array_spec::ArraySpec;
 use crate::attribute_map::AttributeMap;
 use crate::client::{Client, HostShards};
 use crate::compiler::CompilerRef;
+use crate::completion::Completion;
 use crate::device::{DeviceId, DeviceRef, find_memory};
 use crate::device_list::DeviceList;
 use crate::dtype::DType;
@@ -26,6 +28,7 @@ use crate::remap_plan::RemapPlan;
 use crate::shape::Shape;
 use crate::sharding::ShardingRef;
 use crate::status::{Result, Status};
+use crate::value::ValueRef;
 
 /// A runtime in host memory.
 pub struct FakeClient {
@@ -127,7 +130,7 @@ impl FakeClient {
         &self,
         spec: ArraySpec,
         buffers: Vec<Arc<super::heap::Buffer>>,
-        own: crate::completion::Completion,
+        own: Completion,
     ) -> Result<ArrayRef> {
         Ok(FakeArray::make(self.arc()?, spec, buffers, own))
     }
@@ -200,6 +203,10 @@ impl Client for FakeClient {
         bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
         })
+    }
+
+    fn to_shared(&self) -> Option<Arc<dyn Client>> {
+        self.arc().ok().map(|client| client as Arc<dyn Client>)
     }
 
     fn process_index(&self) -> i32 {
@@ -309,6 +316,10 @@ impl Client for FakeClient {
         copy: ArrayCopySemantics,
     ) -> Result<Vec<ArrayRef>> {
         rearrange::bitcast(self, arrays, specs, copy)
+    }
+
+    fn hash_values(&self, values: &[ValueRef], mode: HashMode) -> Completion<Vec<u64>> {
+        hash_values(values, mode)
     }
 
     fn reshard_arrays(

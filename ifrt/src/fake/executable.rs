@@ -405,6 +405,7 @@ impl LoadedExecutable for FakeExecutable {
         Ok(ExecuteResult {
             status: options.fill_status.then_some(status),
             outputs,
+            cancellation_handle: None,
         })
     }
 }

@@ -2,6 +2,14 @@
 //!
 //! The names of tests begin with the ids of the conformance list that they stand for.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a helper that panics fails its test"
+)]
+
+mod bundle;
 mod deletion;
 mod execute;
 mod support;
+mod tuple;

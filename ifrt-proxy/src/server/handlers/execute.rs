@@ -84,7 +84,9 @@ fn run(call: &Call, request: &LoadedExecutableExecuteRequest) -> Outcome<Run> {
     }
     let devices = device_list(call, &request.device_ids)?;
     let result = executable.execute(&args, &options, devices.as_ref())?;
-    let ExecuteResult { status, outputs } = result;
+    let ExecuteResult {
+        status, outputs, ..
+    } = result;
     let status = match (options.fill_status, status) {
         (false, _) => None,
         (true, Some(status)) => Some(status),
