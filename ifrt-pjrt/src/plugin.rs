@@ -4,6 +4,8 @@
 //! `xla/pjrt/pjrt_api.h`.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -211,6 +213,19 @@ impl Plugin {
         &self.attributes
     }
 
+    /// What tells this build of the plugin from others: the size of the file and a hash of its ends.
+    ///
+    /// # Errors
+    /// UNAVAILABLE if the file can no longer be read.
+    pub(crate) fn build_id(&self) -> ifrt::Result<String> {
+        build_id(&self.path).map_err(|error| {
+            Status::unavailable(format!(
+                "the file of the plugin, {}, can no longer be read: {error}",
+                self.path.display()
+            ))
+        })
+    }
+
     pub(crate) fn api(&self) -> &'static Api {
         self.api
     }
@@ -224,6 +239,22 @@ fn table_text(error: TableError) -> String {
         ),
         TableError::Version { major, minor } => format!("its table has version {major}.{minor}"),
     }
+}
+
+/// Linkers put the identity of a build near the start, and symbols and sections at the end.
+fn build_id(path: &Path) -> std::io::Result<String> {
+    const END_BYTES: u64 = 64 * 1024;
+    let mut file = File::open(path)?;
+    let len = file.metadata()?.len();
+    let mut ends = Vec::new();
+    file.by_ref().take(END_BYTES).read_to_end(&mut ends)?;
+    file.seek(SeekFrom::Start(len.saturating_sub(END_BYTES)))?;
+    file.take(END_BYTES).read_to_end(&mut ends)?;
+    // FNV-1a: stable everywhere, and no secret depends on it.
+    let hash = ends.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    Ok(format!("{len} {hash:016x}"))
 }
 
 #[cfg(test)]

@@ -18,8 +18,8 @@ use ifrt::{Completion, Result, Status};
 use super::client::{Client, Counters};
 use super::event::{Event, completion_of, missing};
 use super::handle::Handle;
-use super::layout;
 use super::pin::{Leave, PinState, Refused};
+use crate::messages::GONE;
 use crate::sys::api::{
     BufferDestroy, BufferIsDeleted, BufferOnDeviceSizeInBytes, BufferReadyEvent,
 };
@@ -29,25 +29,22 @@ use crate::sys::buffer::{
 use crate::sys::{self, Function};
 use ifrt::layout::Layout;
 
-/// The text with which plugins refuse a buffer that is gone.
-pub(crate) const GONE: &str = "Buffer has been deleted or donated.";
-
 /// A buffer up to this size is freed where its last user is, if the platform is known to take less
 /// than a microsecond for it. Handing it to another thread would cost more.
 const CHEAP_BYTES: u64 = 64 * 1024;
 
 /// What the shards of one array have in common.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ShardSpec {
     pub(crate) dtype: DType,
     pub(crate) shape: Shape,
-    /// Whether the elements are known to stand dense and major to minor on the device.
-    pub(crate) is_row_major: bool,
+    /// The order of the elements on the device; `None` is the default of the plugin.
+    pub(crate) layout: Option<Layout>,
 }
 
 impl ShardSpec {
     /// The bytes that the elements take when packed; 0 for types without a size.
-    fn packed_bytes(&self) -> u64 {
+    pub(crate) fn packed_bytes(&self) -> u64 {
         let elements = u64::try_from(self.shape.num_elements()).unwrap_or(0);
         let bits = self
             .dtype
@@ -120,11 +117,6 @@ impl Buffer {
 
     pub(crate) fn placement(&self) -> Placement {
         self.placement
-    }
-
-    /// True if both are the same buffer of the plugin.
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
-        self.raw == other.raw
     }
 
     /// What tells this buffer from others while both are alive.
@@ -233,15 +225,6 @@ impl Buffer {
         }?;
         u64::try_from(args.on_device_size_in_bytes)
             .map_err(|_| Status::internal("the plugin gave a size that is no size"))
-    }
-
-    /// The layout of the elements on the device.
-    ///
-    /// # Errors
-    /// UNIMPLEMENTED if the plugin does not tell; INVALID_ARGUMENT if the buffer is gone.
-    pub(crate) fn layout(&self) -> Result<Layout> {
-        let pinned = self.pin()?;
-        layout::of_buffer(&self.client, &pinned)
     }
 
     fn kill(&self) {

@@ -70,8 +70,8 @@ struct Inner {
     api: &'static Api,
     raw: Handle<sys::Client>,
     reaper: Reaper,
-    devices: Vec<DeviceData>,
-    memories: Vec<MemoryData>,
+    devices: Vec<Arc<DeviceData>>,
+    memories: Vec<Arc<MemoryData>>,
     platform_name: String,
     platform_version: String,
     process_index: i32,
@@ -165,12 +165,12 @@ impl Client {
     }
 
     /// All devices, in the order of the plugin.
-    pub(crate) fn devices(&self) -> &[DeviceData] {
+    pub(crate) fn devices(&self) -> &[Arc<DeviceData>] {
         &self.0.devices
     }
 
     /// All memories that this process can reach.
-    pub(crate) fn memories(&self) -> &[MemoryData] {
+    pub(crate) fn memories(&self) -> &[Arc<MemoryData>] {
         &self.0.memories
     }
 
@@ -187,6 +187,7 @@ impl Client {
         self.0
             .devices
             .get(position)
+            .map(|data| &**data)
             .ok_or_else(|| Status::internal(format!("the client has no device {position}")))
     }
 
@@ -194,6 +195,7 @@ impl Client {
         self.0
             .memories
             .get(position)
+            .map(|data| &**data)
             .ok_or_else(|| Status::internal(format!("the client has no memory {position}")))
     }
 

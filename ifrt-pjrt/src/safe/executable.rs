@@ -23,7 +23,7 @@ use crate::sys::executable::{
 };
 use crate::sys::{self, Function};
 
-pub(crate) use execute::{Launch, Launched};
+pub(crate) use execute::Launch;
 
 /// A compiled program on its devices. Dropping it takes no time: it is freed on the thread that
 /// frees, and executions that are under way go on.

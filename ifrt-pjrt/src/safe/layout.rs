@@ -6,16 +6,14 @@ use ifrt::shape::Shape;
 use ifrt::{Result, Status};
 
 use super::api::Api;
-use super::buffer::Pinned;
 use super::bytes::lent;
 use super::client::Client;
 use super::dtype;
 use super::event::missing;
 use crate::sys::buffer::{MemoryLayout, MemoryLayoutTiled, layout_type};
 use crate::sys::ext::{
-    LayoutsBufferMemoryLayout, LayoutsBufferMemoryLayoutArgs, LayoutsClientGetDefaultLayout,
-    LayoutsClientGetDefaultLayoutArgs, LayoutsMemoryLayoutDestroy, LayoutsMemoryLayoutDestroyArgs,
-    LayoutsMemoryLayoutSerialize, LayoutsMemoryLayoutSerializeArgs,
+    LayoutsClientGetDefaultLayout, LayoutsClientGetDefaultLayoutArgs, LayoutsMemoryLayoutDestroy,
+    LayoutsMemoryLayoutDestroyArgs, LayoutsMemoryLayoutSerialize, LayoutsMemoryLayoutSerializeArgs,
 };
 use crate::sys::{Function, LayoutsMemoryLayout};
 
@@ -33,6 +31,13 @@ impl RawLayout {
         }
     }
 
+    /// The order of dimensions of a layout.
+    pub(super) fn new(layout: &Layout) -> Self {
+        Self {
+            minor_to_major: layout.minor_to_major().to_vec(),
+        }
+    }
+
     /// The struct form, good as long as `self`.
     pub(super) fn raw(&self) -> MemoryLayout {
         MemoryLayout {
@@ -45,21 +50,6 @@ impl RawLayout {
             ..MemoryLayout::NEW
         }
     }
-}
-
-/// The layout of a buffer.
-///
-/// # Errors
-/// UNIMPLEMENTED if the plugin does not tell.
-pub(super) fn of_buffer(client: &Client, pinned: &Pinned<'_>) -> Result<Layout> {
-    let api = client.api();
-    let mut args = LayoutsBufferMemoryLayoutArgs {
-        buffer: pinned.raw(),
-        ..LayoutsBufferMemoryLayoutArgs::NEW
-    };
-    // SAFETY: S3, S4 and S6.
-    unsafe { api.call::<LayoutsBufferMemoryLayout>(&mut args) }?;
-    Owned::new(api, args.layout, LayoutsBufferMemoryLayout::NAME)?.read()
 }
 
 /// The layout that a client gives an array unless told otherwise.

@@ -52,8 +52,7 @@ pjrt_table! {
         144 "PJRT_Client_ProcessIndex" 0 => ClientProcessIndex(ClientProcessIndexArgs);
         152 "PJRT_Client_PlatformVersion" 0 => ClientPlatformVersion(ClientPlatformVersionArgs);
         160 "PJRT_Client_Devices" 0 => ClientDevices(ClientDevicesArgs);
-        168 "PJRT_Client_AddressableDevices" 0
-            => ClientAddressableDevices(ClientAddressableDevicesArgs);
+        168 "PJRT_Client_AddressableDevices" 0;
         176 "PJRT_Client_LookupDevice" 0;
         184 "PJRT_Client_LookupAddressableDevice" 0;
         192 "PJRT_Client_AddressableMemories" 0
@@ -123,7 +122,7 @@ pjrt_table! {
         552 "PJRT_Buffer_OnDeviceSizeInBytes" 0
             => BufferOnDeviceSizeInBytes(BufferOnDeviceSizeInBytesArgs);
         560 "PJRT_Buffer_Device" 0;
-        568 "PJRT_Buffer_Memory" 0 => BufferMemory(BufferMemoryArgs);
+        568 "PJRT_Buffer_Memory" 0;
         576 "PJRT_Buffer_Delete" 0;
         584 "PJRT_Buffer_IsDeleted" 0 => BufferIsDeleted(BufferIsDeletedArgs);
         592 "PJRT_Buffer_CopyToDevice" 0 => BufferCopyToDevice(BufferCopyToDeviceArgs);

@@ -45,12 +45,6 @@ pjrt_struct! {
         24 on_device_size_in_bytes: usize,
     }
 
-    /// Arguments of `PJRT_Buffer_Memory`.
-    BufferMemoryArgs: 32 {
-        16 buffer: *mut Buffer,
-        24 memory: *mut Memory,
-    }
-
     /// Arguments of `PJRT_Buffer_IsDeleted`.
     BufferIsDeletedArgs: 25 {
         16 buffer: *mut Buffer,

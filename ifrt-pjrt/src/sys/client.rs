@@ -98,13 +98,6 @@ pjrt_struct! {
         32 num_devices: usize,
     }
 
-    /// Arguments of `PJRT_Client_AddressableDevices`.
-    ClientAddressableDevicesArgs: 40 {
-        16 client: *mut Client,
-        24 addressable_devices: *const *mut Device,
-        32 num_addressable_devices: usize,
-    }
-
     /// Arguments of `PJRT_Client_AddressableMemories`.
     ClientAddressableMemoriesArgs: 40 {
         16 client: *mut Client,

@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-use super::{Buffer, Client, Deleter, Executable, LayoutsMemoryLayout};
+use super::{Client, Deleter, Executable, LayoutsMemoryLayout};
 
 /// The numbers under which extensions stand in the chain.
 pub(crate) mod extension_type {
@@ -33,12 +33,6 @@ pjrt_struct! {
         32 dims: *const i64,
         40 num_dims: usize,
         48 layout: *mut LayoutsMemoryLayout,
-    }
-
-    /// Arguments of `PJRT_Layouts_PJRT_Buffer_MemoryLayout`. The caller owns the layout.
-    LayoutsBufferMemoryLayoutArgs: 32 {
-        16 buffer: *mut Buffer,
-        24 layout: *mut LayoutsMemoryLayout,
     }
 
     /// Arguments of `PJRT_Layouts_PJRT_Executable_GetOutputLayouts`. The executable owns the list.
@@ -82,8 +76,7 @@ pjrt_table! {
             => LayoutsMemoryLayoutSerialize(LayoutsMemoryLayoutSerializeArgs);
         40 "PJRT_Layouts_PJRT_Client_GetDefaultLayout" 0
             => LayoutsClientGetDefaultLayout(LayoutsClientGetDefaultLayoutArgs);
-        48 "PJRT_Layouts_PJRT_Buffer_MemoryLayout" 0
-            => LayoutsBufferMemoryLayout(LayoutsBufferMemoryLayoutArgs);
+        48 "PJRT_Layouts_PJRT_Buffer_MemoryLayout" 0;
         56 "PJRT_Layouts_PJRT_Topology_GetDefaultLayout" 0;
         64 "PJRT_Layouts_PJRT_Executable_GetOutputLayouts" 81
             => LayoutsExecutableGetOutputLayouts(LayoutsExecutableGetOutputLayoutsArgs);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ifrt::{Result, Status};
 
 use super::{Buffer, Placement, ShardSpec, Use};
+use crate::messages::GONE;
 use crate::safe::dtype;
 use crate::safe::layout::RawLayout;
 use crate::safe::pin::Refused;
@@ -58,7 +59,7 @@ impl Buffer {
         let mut pinned = loop {
             match self.try_pin(Use::Exclusive) {
                 Ok(pinned) => break pinned,
-                Err(Refused::Dead) => return Err(Status::invalid_argument(super::GONE)),
+                Err(Refused::Dead) => return Err(Status::invalid_argument(GONE)),
                 Err(Refused::Busy) => self.wait_while_busy(),
             }
         };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use ifrt::attribute_map::AttributeMap;
 use ifrt::host_buffer::{HostBuffer, HostData};
+use ifrt::layout::Layout;
 use ifrt::{Result, Status};
 
 use super::{Buffer, Placement, ShardSpec};
@@ -23,6 +24,10 @@ const ZERO_COPY_ALIGNMENT: usize = 64;
 /// Below this size a copy costs less than what comes with shared memory.
 const ZERO_COPY_BYTES: usize = 64 * 1024;
 
+/// The oldest minor version that was seen to honor a layout for data from the host. An older plugin
+/// only labels the buffer with it, and computes with the wrong elements.
+const LAYOUT_MINOR: i32 = 115;
+
 /// The minor version that takes payloads of error buffers; older plugins ignore them.
 const ERROR_PAYLOAD_MINOR: i32 = 103;
 
@@ -31,7 +36,7 @@ impl Buffer {
     ///
     /// # Errors
     /// INVALID_ARGUMENT if an element lies outside the memory or the dtype has no buffers;
-    /// UNIMPLEMENTED for a dtype that is newer than the plugin; those of the plugin.
+    /// UNIMPLEMENTED for a dtype or layout that the plugin is too old for; those of the plugin.
     pub(crate) fn from_host(
         client: &Client,
         spec: &Arc<ShardSpec>,
@@ -73,6 +78,12 @@ impl Buffer {
         };
         let dims = spec.shape.dims();
         let (device, memory) = target(client, placement)?;
+        let layout = spec
+            .layout
+            .as_ref()
+            .map(|layout| custom(client, layout, dims.len()))
+            .transpose()?;
+        let mut raw_layout = layout.as_ref().map(RawLayout::raw);
         let mut args = ClientBufferFromHostBufferArgs {
             client: client.raw(),
             data: data.cast(),
@@ -87,6 +98,9 @@ impl Buffer {
             },
             device,
             memory,
+            device_layout: raw_layout
+                .as_mut()
+                .map_or(std::ptr::null_mut(), std::ptr::from_mut),
             ..ClientBufferFromHostBufferArgs::NEW
         };
         // SAFETY: S3 and S4 for the arguments; every element lies inside the memory, which is
@@ -182,4 +196,21 @@ fn keep_forever(bytes: Bytes) {
         "the plugin does not say when it is done with host memory"
     );
     let _kept: &'static Bytes = Box::leak(Box::new(bytes));
+}
+
+/// The struct form of a layout that is not the default.
+fn custom(client: &Client, layout: &Layout, rank: usize) -> Result<RawLayout> {
+    if layout.minor_to_major().len() != rank {
+        return Err(Status::invalid_argument(format!(
+            "the layout {layout} is not for an array with {rank} dimensions"
+        )));
+    }
+    if client.minor() < LAYOUT_MINOR || !layout.properties().is_empty() {
+        return Err(Status::unimplemented(format!(
+            "arrays cannot be made with the layout {layout} by this plugin (PJRT C API 0.{}); use \
+             the default layout",
+            client.minor()
+        )));
+    }
+    Ok(RawLayout::new(layout))
 }

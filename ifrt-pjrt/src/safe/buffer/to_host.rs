@@ -87,7 +87,8 @@ impl Buffer {
     fn read_in_place(&self, pinned: &Pinned<'_>, len: usize) -> Option<Bytes> {
         if !self.client.is_cpu()
             || len > READ_IN_PLACE_BYTES
-            || !self.spec.is_row_major
+            // The default of this platform is dense and major to minor.
+            || self.spec.layout.is_some()
             || self.spec.dtype.is_sub_byte()
             || self.ready().peek() != Some(Ok(()))
         {

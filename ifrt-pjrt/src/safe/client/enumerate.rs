@@ -1,5 +1,7 @@
 //! Reading the devices and memories of a client, once, while it is being made.
 
+use std::sync::Arc;
+
 use ifrt::attribute_map::AttributeMap;
 use ifrt::{Code, Result, Status};
 
@@ -19,16 +21,16 @@ type Raw<T> = Handle<T>;
 pub(super) fn devices_and_memories(
     api: &'static Api,
     client: Raw<sys::Client>,
-) -> Result<(Vec<DeviceData>, Vec<MemoryData>)> {
+) -> Result<(Vec<Arc<DeviceData>>, Vec<Arc<MemoryData>>)> {
     let raw_devices = raw_devices(api, client)?;
     let raw_memories = absent_if_unimplemented(raw_memories(api, client))?.unwrap_or_default();
     let devices = raw_devices
         .iter()
-        .map(|device| read_device(api, *device, &raw_memories))
+        .map(|device| read_device(api, *device, &raw_memories).map(Arc::new))
         .collect::<Result<Vec<_>>>()?;
     let memories = raw_memories
         .iter()
-        .map(|memory| read_memory(api, *memory, &raw_devices))
+        .map(|memory| read_memory(api, *memory, &raw_devices).map(Arc::new))
         .collect::<Result<Vec<_>>>()?;
     Ok((devices, memories))
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use ifrt::{Result, Status};
 
 use super::LoadedExecutable;
-use crate::safe::buffer::{Buffer, GONE, Pinned, Placement, ShardSpec, Use};
+use crate::messages::{self, BufferUse};
+use crate::safe::buffer::{Buffer, Pinned, Placement, ShardSpec, Use};
 use crate::safe::event::{Event, missing};
 use crate::safe::pin::Refused;
 use crate::sys::api::LoadedExecutableExecute;
@@ -209,10 +210,9 @@ fn pin_all<'a>(launch: &Launch<'a>) -> Result<Vec<Pinned<'a>>> {
             match buffer.try_pin(how) {
                 Ok(pinned) => pins.push(pinned),
                 Err(Refused::Dead) => {
-                    return Err(Status::invalid_argument(format!(
-                        "Invalid buffer passed to Execute() as argument {index} to replica {}: \
-                         INVALID_ARGUMENT: {GONE}",
-                        position / num_args
+                    return Err(Status::invalid_argument(messages::gone_argument(
+                        index,
+                        position / num_args,
                     )));
                 }
                 Err(Refused::Busy) => {
@@ -227,38 +227,23 @@ fn pin_all<'a>(launch: &Launch<'a>) -> Result<Vec<Pinned<'a>>> {
 }
 
 /// Refuses a buffer that one device's arguments donate and name again.
-///
-/// The texts are those of XLA, which JAX users know.
 fn check_clashes(args: &[&Buffer], donatable: &[bool], device: usize) -> Result<()> {
     let mut sorted: Vec<usize> = args.iter().map(|buffer| buffer.address()).collect();
     sorted.sort_unstable();
     if sorted.windows(2).all(|pair| pair[0] != pair[1]) {
         return Ok(());
     }
-    let mut uses: HashMap<usize, (bool, usize)> = HashMap::new();
-    for (index, (buffer, donated)) in args.iter().zip(donatable).enumerate() {
-        let (earlier_donated, first) = *uses.entry(buffer.address()).or_insert((*donated, index));
-        if first == index || !(*donated || earlier_donated) {
-            continue;
-        }
-        let (what, example) = match (*donated, earlier_donated) {
-            (true, true) => (
-                "donate the same buffer twice in Execute()",
-                "f(donate(a), donate(a))",
-            ),
-            (true, false) => (
-                "donate a buffer which is also used by the same call to Execute()",
-                "f(a, donate(a))",
-            ),
-            _ => (
-                "use a buffer that was previously donated in the same call to Execute()",
-                "f(donate(a), a)",
-            ),
+    let mut uses: HashMap<usize, BufferUse> = HashMap::new();
+    for (argument, (buffer, donated)) in args.iter().zip(donatable).enumerate() {
+        let again = BufferUse {
+            argument,
+            donated: *donated,
         };
-        return Err(Status::invalid_argument(format!(
-            "Attempt to {what} (flattened argument {index}, replica 0, partition {device}, first \
-             use: {first}). Toy example for this bug: `{example}`."
-        )));
+        let first = *uses.entry(buffer.address()).or_insert(again);
+        let clash = (first != again).then(|| messages::donation_clash(first, again, device));
+        if let Some(text) = clash.flatten() {
+            return Err(Status::invalid_argument(text));
+        }
     }
     Ok(())
 }
