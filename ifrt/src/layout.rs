@@ -1,13 +1,24 @@
 //! [`Layout`]: the order of the elements of a shard in device memory.
 //!
 //! A layout is XLA's, in its text form: that is how it crosses the wire inside array specs and
-//! answers, and how PJRT plugins give it. The order of the dimensions is understood; what follows
-//! it (tiles, element size, memory space) is kept as it is.
+//! answers, and how PJRT plugins give it. The order of the dimensions is always understood; what
+//! follows it is understood as far as [`LayoutProperties`] goes, and else kept as it is.
+//!
+//! What is not here: which layout a device takes by default
+//! ([`Client::default_layout`](crate::client::Client::default_layout)), and the comparison of
+//! layouts that may be missing
+//! ([`ArraySpec::has_equivalent_layout`](crate::array_spec::ArraySpec::has_equivalent_layout)).
 //!
 //! # Mirrors
 //! `xla/python/ifrt/layout.h`, `xla/python/pjrt_ifrt/pjrt_layout.h`, `xla/layout.h`.
 
+mod compact;
+mod properties;
+
 use std::fmt;
+
+pub use compact::CompactLayout;
+pub use properties::{COMBINE_DIMENSION, LayoutProperties, SplitConfig};
 
 use crate::status::{Result, Status};
 
@@ -55,10 +66,37 @@ impl Layout {
         })
     }
 
-    /// Reads the text form.
+    /// The same order of dimensions with these properties.
+    ///
+    /// The memory space is dropped, as in the reference: runtimes keep it apart from the layout.
+    #[must_use]
+    pub fn with_properties(self, properties: &LayoutProperties) -> Self {
+        let properties = LayoutProperties {
+            memory_space: 0,
+            ..properties.clone()
+        };
+        Self {
+            minor_to_major: self.minor_to_major,
+            properties: properties.to_string().into(),
+        }
+    }
+
+    /// Reads the text form. Properties that are understood are brought into XLA's own spelling,
+    /// so that equal layouts have equal texts.
     ///
     /// # Errors
     /// INVALID_ARGUMENT for any other text.
+    ///
+    /// # Examples
+    /// ```
+    /// # fn main() -> ifrt::Result<()> {
+    /// use ifrt::{DType, Layout, Shape};
+    /// let tiled = Layout::parse("{1,0:T(2,128)}")?;
+    /// let shard = Shape::try_from([1, 127])?;
+    /// assert_eq!(tiled.byte_size(DType::S32, &shard)?, Some(1024));
+    /// # Ok(())
+    /// # }
+    /// ```
     pub fn parse(text: &str) -> Result<Self> {
         let malformed = || Status::invalid_argument(format!("malformed layout {text:?}"));
         let inner = text
@@ -76,7 +114,7 @@ impl Layout {
                 .collect::<Result<_, _>>()
                 .map_err(|_| malformed())?
         };
-        let mut layout = Self::from_minor_to_major(minor_to_major)?;
+        let layout = Self::from_minor_to_major(minor_to_major)?;
         // Anything else than the characters of XLA's grammar would travel on to other machines.
         if !properties
             .bytes()
@@ -84,8 +122,13 @@ impl Layout {
         {
             return Err(malformed());
         }
-        layout.properties = properties.into();
-        Ok(layout)
+        Ok(match LayoutProperties::parse(properties) {
+            Ok(properties) => layout.with_properties(&properties),
+            Err(_) => Self {
+                properties: properties.into(),
+                ..layout
+            },
+        })
     }
 
     /// The dimensions from the fastest to the slowest.
@@ -96,6 +139,14 @@ impl Layout {
     /// What follows the order in the text: tiles, element size and the like; often empty.
     pub fn properties(&self) -> &str {
         &self.properties
+    }
+
+    /// What follows the order in the text, read.
+    ///
+    /// # Errors
+    /// UNIMPLEMENTED for sparse and dynamic layouts; INVALID_ARGUMENT if it is not understood.
+    pub fn parse_properties(&self) -> Result<LayoutProperties> {
+        LayoutProperties::parse(&self.properties)
     }
 
     /// True if the elements stand major to minor and nothing else is said but the element size,

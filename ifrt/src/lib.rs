@@ -54,7 +54,7 @@ pub mod xla;
 
 pub use array::{Array, ArrayCopySemantics, ArrayRef, ShardSemantics};
 pub use array_hash::HashMode;
-pub use array_spec::ArraySpec;
+pub use array_spec::{AbstractArraySpec, ArraySpec};
 pub use attribute_map::{AttributeMap, AttributeValue};
 pub use bundle::{Bundle, BundleRef};
 pub use client::{Client, HostShards};
@@ -69,13 +69,13 @@ pub use executable::{
 };
 pub use host_buffer::{HostBuffer, HostData, HostValue};
 pub use host_callback::{HostCallback, HostCallbackRef, LoadedHostCallback, LoadedHostCallbackRef};
-pub use index::IndexDomain;
+pub use index::{Index, IndexDomain};
 pub use layout::Layout;
 pub use memory::{Memory, MemoryId, MemoryKind, MemoryRef};
 pub use program::{CompileOptions, HloProgram, Program, XlaCompileOptions};
 pub use remap_plan::RemapPlan;
 pub use shape::Shape;
-pub use sharding::{Sharding, ShardingKind, ShardingRef};
+pub use sharding::{Sharding, ShardingKind, ShardingRef, ShardingSpec};
 pub use status::{Code, Result, Status};
 pub use topology::{Topology, TopologyRef};
 pub use tuple::{Tuple, TupleRef};

@@ -1,9 +1,16 @@
 //! [`Shape`]: the dimensions of an array.
 //!
+//! A [`DynamicShape`] has dimensions that are only bounded. JAX makes none; they exist for the
+//! shardings and messages that mention them.
+//!
 //! # Mirrors
 //! `xla/python/ifrt/shape.h`.
 
+mod dynamic;
+
 use std::fmt;
+
+pub use dynamic::{BoundedDynamicShapeTag, DynamicShape};
 
 use crate::status::{Result, Status};
 

@@ -1,91 +1,44 @@
 //! [`Sharding`]: how an array is spread over devices.
 //!
 //! A sharding is a partitioning ([`ShardingKind`]), an ordered list of devices and a memory kind.
-//! Shard number *i* lives on device number *i* of the list.
+//! Shard number *i* lives on device number *i* of the list. A [`ShardingSpec`] is the partitioning
+//! and the number of shards alone.
 //!
 //! # Mirrors
 //! `xla/python/ifrt/sharding.h`, `xla/python/pjrt_ifrt/xla_sharding.h`.
 
+mod kind;
 mod param;
+mod partition;
+mod spec;
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
+pub use kind::{OpaqueId, ShardingKind};
 pub use param::ShardingParam;
+use partition::{Form, Partition, invalid};
+pub use spec::ShardingSpec;
 
 use crate::array::ShardSemantics;
 use crate::device::DeviceRef;
 use crate::device_list::DeviceList;
 use crate::index::IndexDomain;
 use crate::memory::MemoryKind;
-use crate::shape::Shape;
-use crate::status::{Result, Status};
+use crate::shape::{DynamicShape, Shape};
+use crate::status::Result;
 use crate::xla::HloSharding;
 
 /// A shared [`Sharding`].
 pub type ShardingRef = Arc<Sharding>;
 
 /// How an array is spread over devices.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone)]
 pub struct Sharding {
-    kind: ShardingKind,
+    spec: ShardingSpec,
     devices: DeviceList,
     memory_kind: MemoryKind,
-}
-
-/// The partitioning of a [`Sharding`].
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[allow(clippy::exhaustive_enums, reason = "closed by the serialized forms")]
-pub enum ShardingKind {
-    /// The whole array on one device.
-    SingleDevice,
-    /// Nobody but the runtime knows; equal only to itself.
-    Opaque(OpaqueId),
-    /// Each shard has a shape of its own.
-    Concrete {
-        /// The shape of the whole array.
-        shape: Shape,
-        /// The shapes of the addressable shards.
-        shard_shapes: Vec<Shape>,
-    },
-    /// All shards have one shape; which part each holds is not said.
-    ConcreteEven {
-        /// The shape of the whole array.
-        shape: Shape,
-        /// The shape of each shard.
-        shard_shape: Shape,
-        /// Whether each shard is the whole array.
-        is_fully_replicated: bool,
-    },
-    /// Tiles by IFRT's own parameters.
-    Param(ShardingParam),
-    /// XLA's sharding.
-    Hlo(HloSharding),
-}
-
-/// What tells one opaque sharding from another.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct OpaqueId(u64);
-
-impl ShardingKind {
-    /// A new opaque partitioning, different from every other.
-    pub fn opaque() -> Self {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        Self::Opaque(OpaqueId(NEXT.fetch_add(1, Ordering::Relaxed)))
-    }
-
-    /// The name of the sharding that has this partitioning.
-    pub const fn name(&self) -> &'static str {
-        match self {
-            Self::SingleDevice => "SingleDeviceSharding",
-            Self::Opaque(_) => "OpaqueSharding",
-            Self::Concrete { .. } => "ConcreteSharding",
-            Self::ConcreteEven { .. } => "ConcreteEvenSharding",
-            Self::Param(_) => "ShardingParamSharding",
-            Self::Hlo(_) => "HloSharding",
-        }
-    }
 }
 
 impl Sharding {
@@ -94,46 +47,30 @@ impl Sharding {
     /// # Errors
     /// INVALID_ARGUMENT without devices, or if the partitioning is for another number of them.
     pub fn new(kind: ShardingKind, devices: DeviceList, memory_kind: MemoryKind) -> Result<Self> {
-        let sharding = Self {
-            kind,
+        let partition = Partition {
+            kind: &kind,
+            num_shards: devices.len(),
+            form: Form::Sharding,
+        };
+        partition.check()?;
+        Ok(Self::of_checked(kind, devices, memory_kind))
+    }
+
+    /// The partitioning is known to be for this number of devices.
+    fn of_checked(kind: ShardingKind, devices: DeviceList, memory_kind: MemoryKind) -> Self {
+        let num_shards = kind.listed_shards().unwrap_or(devices.len());
+        Self {
+            spec: ShardingSpec::of_sharding(kind, num_shards),
             devices,
             memory_kind,
-        };
-        let count = sharding.devices.len();
-        if count == 0 {
-            return Err(invalid(format!(
-                "{} needs at least one device",
-                sharding.name()
-            )));
         }
-        let fits = match &sharding.kind {
-            ShardingKind::SingleDevice => count == 1,
-            ShardingKind::Hlo(HloSharding::Tiled(tiles)) => {
-                i64::try_from(count) == Ok(tiles.num_devices())
-            }
-            ShardingKind::Param(param) => return param.check_devices(count).map(|()| sharding),
-            _ => true,
-        };
-        if fits {
-            return Ok(sharding);
-        }
-        Err(invalid(match &sharding.kind {
-            ShardingKind::Hlo(HloSharding::Tiled(tiles)) => format!(
-                "sharding's tile count and device count does not match: {} vs. {count}",
-                tiles.num_devices()
-            ),
-            _ => format!(
-                "SingleDeviceSharding can only have one device, but was asked to have {count} \
-                 devices"
-            ),
-        }))
     }
 
     /// The whole array on one device.
     pub fn single_device(device: DeviceRef, memory_kind: MemoryKind) -> ShardingRef {
         let devices = DeviceList::new([device]);
         Arc::new(Self {
-            kind: ShardingKind::SingleDevice,
+            spec: ShardingSpec::single_device(),
             devices,
             memory_kind,
         })
@@ -151,9 +88,24 @@ impl Sharding {
         Self::new(ShardingKind::Hlo(sharding), devices, memory_kind).map(Arc::new)
     }
 
+    fn partition(&self) -> Partition<'_> {
+        Partition {
+            kind: self.spec.kind(),
+            num_shards: self.devices.len(),
+            form: Form::Sharding,
+        }
+    }
+
     /// The partitioning.
     pub const fn kind(&self) -> &ShardingKind {
-        &self.kind
+        self.spec.kind()
+    }
+
+    /// The partitioning with the number of shards, without devices.
+    ///
+    /// A concrete sharding lists addressable shards only, so its spec has only those.
+    pub const fn sharding_spec(&self) -> &ShardingSpec {
+        &self.spec
     }
 
     /// The devices, in the order of the shards.
@@ -166,112 +118,33 @@ impl Sharding {
         &self.memory_kind
     }
 
-    fn name(&self) -> &'static str {
-        self.kind.name()
-    }
-
     /// True if each shard is the whole array.
     pub fn is_fully_replicated(&self) -> bool {
-        match &self.kind {
-            ShardingKind::SingleDevice => true,
-            ShardingKind::Opaque(_) | ShardingKind::Concrete { .. } => false,
-            ShardingKind::ConcreteEven {
-                is_fully_replicated,
-                ..
-            } => *is_fully_replicated,
-            ShardingKind::Param(param) => param.is_fully_replicated(),
-            ShardingKind::Hlo(hlo) => hlo.is_fully_replicated(self.devices.len()),
-        }
+        self.partition().is_fully_replicated()
     }
 
     /// The one shape that all shards have.
+    ///
+    /// # Shapes
+    /// `shape` is that of the whole array.
     ///
     /// # Errors
     /// INVALID_ARGUMENT if they differ or are not known, or the array has another shape than the
     /// sharding is for.
     pub fn shard_shape(&self, shape: &Shape) -> Result<Shape> {
-        match &self.kind {
-            ShardingKind::SingleDevice => Ok(shape.clone()),
-            ShardingKind::Opaque(_) => Err(invalid("OpaqueSharding does not have shard shape")),
-            ShardingKind::Concrete { shard_shapes, .. } => match shard_shapes.split_first() {
-                Some((first, rest)) if rest.iter().all(|other| other == first) => Ok(first.clone()),
-                _ => Err(invalid(
-                    "ConcreteSharding does not have a fixed shard shape",
-                )),
-            },
-            ShardingKind::ConcreteEven {
-                shape: own,
-                shard_shape,
-                ..
-            } if own == shape => Ok(shard_shape.clone()),
-            ShardingKind::ConcreteEven { shape: own, .. } => Err(invalid(format!(
-                "ConcreteEvenSharding has a shard shape for shape {own}, but was asked to get a \
-                 shard shape for shape {shape}"
-            ))),
-            ShardingKind::Param(param) => param.shard_shape(shape),
-            ShardingKind::Hlo(hlo) => hlo.shard_shape(shape),
-        }
+        self.partition().shard_shape(shape)
     }
 
     /// The shape of each shard.
     ///
+    /// # Shapes
+    /// `shape` is that of the whole array; the result is in the order of the devices.
+    ///
     /// # Errors
     /// INVALID_ARGUMENT if they are not known.
     pub fn shard_shapes(&self, shape: &Shape, shards: ShardSemantics) -> Result<Vec<Shape>> {
-        let all = match &self.kind {
-            ShardingKind::Concrete { .. } => return self.concrete_shapes(shape, shards),
-            ShardingKind::Opaque(_) => {
-                return Err(invalid(
-                    "OpaqueSharding does not have shard shape information",
-                ));
-            }
-            ShardingKind::ConcreteEven { shape: own, .. } if own != shape => {
-                return Err(invalid(format!(
-                    "ConcreteEvenSharding can only disassemble shape {own}, but was asked to \
-                     disassemble shape {shape}"
-                )));
-            }
-            ShardingKind::Hlo(hlo @ HloSharding::Tiled(_)) => hlo
-                .index_domains(shape, self.devices.len())?
-                .into_iter()
-                .map(|domain| domain.shape().clone())
-                .collect(),
-            _ => vec![self.shard_shape(shape)?; self.devices.len()],
-        };
-        Ok(self.select(all, shards))
-    }
-
-    fn concrete_shapes(&self, asked: &Shape, shards: ShardSemantics) -> Result<Vec<Shape>> {
-        let ShardingKind::Concrete {
-            shape,
-            shard_shapes,
-        } = &self.kind
-        else {
-            return Err(Status::internal("not a concrete sharding"));
-        };
-        let addressable = self.devices.addressable().len();
-        if shape != asked {
-            return Err(invalid(format!(
-                "ConcreteSharding can only disassemble shape {shape}, but was asked to disassemble \
-                 shape {asked}"
-            )));
-        }
-        if shards == ShardSemantics::All && addressable != self.devices.len() {
-            return Err(invalid(format!(
-                "SingleDeviceShardSemantics::kAllShards was requested, but the ConcreteSharding \
-                 contains non-addressable devices. Saw {} devices, with {addressable} addressable \
-                 devices",
-                self.devices.len()
-            )));
-        }
-        if shard_shapes.len() != addressable {
-            return Err(invalid(format!(
-                "ConcreteSharding must have the same number of shard shapes and addressable \
-                 devices, but has {} and {addressable}",
-                shard_shapes.len()
-            )));
-        }
-        Ok(shard_shapes.clone())
+        let shapes = self.partition().shard_shapes(shape)?;
+        self.select(shapes, shards)
     }
 
     /// Each shard as a shape on one device.
@@ -284,44 +157,60 @@ impl Sharding {
         shards: ShardSemantics,
     ) -> Result<Vec<(Shape, ShardingRef)>> {
         let shapes = self.shard_shapes(shape, shards)?;
+        Ok(self.on_devices(shapes, shards))
+    }
+
+    /// Each shard of an array with dimensions that are only bounded, as a shape on one device.
+    ///
+    /// # Errors
+    /// INVALID_ARGUMENT unless the sharding is of one device or was made from shapes of that kind.
+    pub fn disassemble_dynamic(
+        &self,
+        shape: &DynamicShape,
+        shards: ShardSemantics,
+    ) -> Result<Vec<(DynamicShape, ShardingRef)>> {
+        let shapes = self.partition().dynamic_shard_shapes(shape)?;
+        Ok(self.on_devices(self.select(shapes, shards)?, shards))
+    }
+
+    fn on_devices<S>(&self, shapes: Vec<S>, shards: ShardSemantics) -> Vec<(S, ShardingRef)> {
         let devices = match shards {
             ShardSemantics::All => self.devices.clone(),
             ShardSemantics::Addressable => self.devices.addressable(),
         };
         let single =
             |device: &DeviceRef| Self::single_device(Arc::clone(device), self.memory_kind.clone());
-        Ok(shapes.into_iter().zip(devices.iter().map(single)).collect())
+        shapes.into_iter().zip(devices.iter().map(single)).collect()
     }
 
     /// The part of the array that each shard holds; equal parts for copies.
     ///
+    /// # Shapes
+    /// `shape` is that of the whole array; the result is in the order of the devices.
+    ///
     /// # Errors
     /// INVALID_ARGUMENT if the sharding does not say.
     pub fn index_domains(&self, shape: &Shape, shards: ShardSemantics) -> Result<Vec<IndexDomain>> {
-        let all = match &self.kind {
-            ShardingKind::SingleDevice => vec![IndexDomain::whole(shape.clone())],
-            ShardingKind::ConcreteEven {
-                shape: own,
-                shard_shape,
-                is_fully_replicated: true,
-            } if own == shape && shard_shape == shape => {
-                vec![IndexDomain::whole(shape.clone()); self.devices.len()]
-            }
-            ShardingKind::Param(param) => param.index_domains(shape)?,
-            ShardingKind::Hlo(hlo) => hlo.index_domains(shape, self.devices.len())?,
-            _ => {
-                return Err(invalid(format!(
-                    "{} does not have index domain information",
-                    self.name()
-                )));
-            }
-        };
-        Ok(self.select(all, shards))
+        let domains = self.partition().index_domains(shape)?;
+        if self.kind().listed_shards().is_none() {
+            return self.select(domains, shards);
+        }
+        let (devices, addressable) = (self.devices.len(), self.devices.addressable().len());
+        if shards == ShardSemantics::All && domains.len() != devices {
+            return Err(invalid(format!(
+                "SingleDeviceShardSemantics::kAllShards was requested, but the ConcreteSharding \
+                 contains index domains from non-addressable devices. Saw {devices} devices, with \
+                 {} addressable devices.",
+                domains.len()
+            )));
+        }
+        self.check_listed(domains.len(), addressable, "index domains")?;
+        Ok(domains)
     }
 
     /// True if both split arrays alike, on whatever devices.
     pub fn has_same_partitioning(&self, other: &Self) -> bool {
-        self.devices.len() == other.devices.len() && self.kind == other.kind
+        self.devices.len() == other.devices.len() && self.kind() == other.kind()
     }
 
     /// The same partitioning on other devices or in another memory. `None` keeps what it has.
@@ -336,46 +225,104 @@ impl Sharding {
         let devices = devices.unwrap_or_else(|| self.devices.clone());
         let memory_kind = memory_kind.unwrap_or_else(|| self.memory_kind.clone());
         if devices.len() != self.devices.len() {
-            return Err(invalid(match &self.kind {
-                ShardingKind::SingleDevice => format!(
-                    "SingleDeviceSharding can only have one device, but was asked to have {} \
-                     devices",
-                    devices.len()
-                ),
-                _ => format!(
-                    "{} should have the same number of devices as the current sharding, but was \
-                     asked to have {} devices",
-                    self.name(),
-                    devices.len()
-                ),
-            }));
+            let what = match self.kind() {
+                ShardingKind::SingleDevice => "can only have one device",
+                _ => "should have the same number of devices as the current sharding",
+            };
+            return Err(invalid(format!(
+                "{} {what}, but was asked to have {} devices",
+                self.partition(),
+                devices.len()
+            )));
         }
         Ok(Arc::new(Self {
-            kind: self.kind.clone(),
+            spec: self.spec.clone(),
             devices,
             memory_kind,
         }))
     }
 
-    fn select<T>(&self, all: Vec<T>, shards: ShardSemantics) -> Vec<T> {
-        if shards == ShardSemantics::All || self.devices.is_fully_addressable() {
-            return all;
+    /// Keeps what belongs to the shards that are asked for.
+    fn select<T>(&self, all: Vec<T>, shards: ShardSemantics) -> Result<Vec<T>> {
+        let addressable = self.devices.addressable().len();
+        if self.kind().listed_shards().is_some() {
+            if shards == ShardSemantics::All && addressable != self.devices.len() {
+                return Err(invalid(format!(
+                    "SingleDeviceShardSemantics::kAllShards was requested, but the \
+                     ConcreteSharding contains non-addressable devices. Saw {} devices, with \
+                     {addressable} addressable devices.",
+                    self.devices.len()
+                )));
+            }
+            self.check_listed(all.len(), addressable, "shard shapes")?;
+            return Ok(all);
         }
-        let mut devices = self.devices.iter();
-        all.into_iter()
-            .filter(|_| devices.next().is_some_and(|d| d.is_addressable()))
-            .collect()
+        if shards == ShardSemantics::All || addressable == self.devices.len() {
+            return Ok(all);
+        }
+        let devices = self.devices.iter();
+        Ok(all
+            .into_iter()
+            .zip(devices)
+            .filter_map(|(one, device)| device.is_addressable().then_some(one))
+            .collect())
+    }
+
+    /// Checks that a concrete sharding lists something for each addressable device.
+    fn check_listed(&self, listed: usize, addressable: usize, what: &str) -> Result<()> {
+        if listed == addressable {
+            return Ok(());
+        }
+        Err(invalid(format!(
+            "{} must have the same number of {what} and addressable devices. Saw {listed} {what}, \
+             with {addressable} addressable devices.",
+            self.partition()
+        )))
     }
 }
 
-fn invalid(message: impl Into<String>) -> Status {
-    Status::invalid_argument(message)
+/// The devices count, not the spec: that of a concrete sharding knows only addressable shards.
+impl PartialEq for Sharding {
+    fn eq(&self, other: &Self) -> bool {
+        self.kind() == other.kind()
+            && self.devices == other.devices
+            && self.memory_kind == other.memory_kind
+    }
+}
+
+impl Eq for Sharding {}
+
+impl Hash for Sharding {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.kind().hash(state);
+        self.devices.hash(state);
+        self.memory_kind.hash(state);
+    }
+}
+
+/// The form of the reference, for example `OpaqueSharding(devices: [0,1], memory_kind: device)`.
+impl fmt::Display for Sharding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (devices, kind) = (&self.devices, &self.memory_kind);
+        write!(f, "{}(", self.partition())?;
+        match self.kind() {
+            ShardingKind::SingleDevice => {
+                let device = devices.iter().next().map(|device| device.debug_string());
+                write!(f, "{}", device.unwrap_or_default())?;
+            }
+            ShardingKind::Opaque(_) => write!(f, "devices: {devices}")?,
+            ShardingKind::Param(param) => write!(f, "{param}, devices: {devices}")?,
+            ShardingKind::Hlo(hlo) => write!(f, "hlo_sharding: {hlo}, devices: {devices}")?,
+            shapes => write!(f, "devices: {devices}, {}", shapes.text_of_shapes())?,
+        }
+        write!(f, ", memory_kind: {kind})")
+    }
 }
 
 impl fmt::Debug for Sharding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Sharding")
-            .field("kind", &self.kind)
+            .field("kind", self.kind())
             .field("devices", &self.devices)
             .field("memory_kind", &self.memory_kind)
             .finish()

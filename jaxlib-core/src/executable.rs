@@ -103,6 +103,7 @@ impl LoadedExecutable {
         let options = XlaCompileOptions {
             compile_options: compile_options::serialize(&devices, &request.options)?,
             devices: Some(devices.clone()),
+            outputs_bundle_slice_sizes: None,
         };
         let executable = client
             .runtime()

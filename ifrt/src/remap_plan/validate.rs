@@ -1,6 +1,6 @@
 //! The rules of a remap plan, in the order in which the reference checks them.
 
-use super::{Interval, Mapping, RemapPlan};
+use super::{Interval, Mapping, RemapPlan, devices};
 use crate::array::ShardSemantics;
 use crate::array_spec::ArraySpec;
 use crate::device::DeviceId;
@@ -53,6 +53,7 @@ pub(super) fn validate(plan: &RemapPlan) -> Result<()> {
         }
         check_shard_shapes(input, output)?;
     }
+    devices::check(plan)?;
     for (number, (spec, assigned)) in plan.output_specs.iter().zip(&assigned).enumerate() {
         if let Some(shard) = assigned.iter().position(Option::is_none) {
             return Err(error(format!(

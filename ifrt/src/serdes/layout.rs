@@ -2,174 +2,170 @@
 
 use prost::Message;
 
+use super::envelope::{open, seal};
 use super::{check_version, missing};
-use crate::layout::Layout;
-use crate::proto::xla::ifrt::{CompactLayoutProto, LayoutProto, PjRtLayoutProto, Serialized};
-use crate::proto::xla::{LayoutProto as XlaLayoutProto, TileProto};
+use crate::layout::{COMBINE_DIMENSION, CompactLayout, Layout, LayoutProperties, SplitConfig};
+use crate::proto::xla::ifrt::{CompactLayoutProto, LayoutProto, PjRtLayoutProto};
+use crate::proto::xla::{LayoutProto as XlaLayoutProto, SplitConfigProto, TileProto};
 use crate::status::{Result, Status};
 
-const COMPACT: &str = "xla::ifrt::CompactLayout";
-const PJRT: &str = "xla::ifrt::PjRtLayout";
+const COMPACT: &str = "CompactLayout";
+const PJRT: &str = "PjRtLayout";
 
-/// Reads IFRT's envelope of a layout.
+/// Reads IFRT's envelope of a layout. A compact layout becomes the layout of XLA with its order.
 ///
 /// # Errors
-/// INVALID_ARGUMENT for malformed bytes; UNIMPLEMENTED for an unknown kind of layout or one that
-/// has no text form here; FAILED_PRECONDITION for a newer format.
+/// INVALID_ARGUMENT for malformed bytes; UNIMPLEMENTED for an unknown kind of layout and for sparse
+/// and dynamic layouts; FAILED_PRECONDITION for a newer format.
 pub fn layout_from_proto(proto: &LayoutProto) -> Result<Layout> {
     let serialized = proto
         .serialized_layout
         .as_ref()
         .ok_or_else(|| missing("LayoutProto", "layout"))?;
-    match serialized.type_name.as_str() {
-        COMPACT => {
-            let compact = CompactLayoutProto::decode(serialized.data.clone())?;
-            check_version(compact.version_number, 0, "CompactLayout")?;
-            let minor_to_major: Vec<i64> = compact
-                .major_to_minor
-                .iter()
-                .rev()
-                .map(|dim| i64::from(*dim))
-                .collect();
-            Layout::from_minor_to_major(minor_to_major)
-        }
-        PJRT => {
-            let pjrt = PjRtLayoutProto::decode(serialized.data.clone())?;
-            check_version(pjrt.version_number, 0, "PjRtLayout")?;
+    match open(serialized, "layout")? {
+        (COMPACT, _) => Ok(compact_layout_from_proto(proto)?.to_layout()),
+        (PJRT, data) => {
+            let pjrt = PjRtLayoutProto::decode(data)?;
+            check_version(pjrt.version_number, 0, PJRT)?;
             xla_layout_from_proto(&pjrt.xla_layout.unwrap_or_default())
         }
-        other => Err(Status::unimplemented(format!(
-            "layouts of type {other:?} are not known"
+        _ => Err(Status::unimplemented(format!(
+            "layouts of type {:?} are not known",
+            serialized.type_name
         ))),
     }
+}
+
+/// Reads IFRT's envelope of a compact layout.
+///
+/// # Errors
+/// INVALID_ARGUMENT for malformed bytes and other kinds of layout; FAILED_PRECONDITION for a newer
+/// format.
+pub fn compact_layout_from_proto(proto: &LayoutProto) -> Result<CompactLayout> {
+    let serialized = proto
+        .serialized_layout
+        .as_ref()
+        .ok_or_else(|| missing("LayoutProto", "layout"))?;
+    let (COMPACT, data) = open(serialized, "layout")? else {
+        return Err(Status::invalid_argument(format!(
+            "a layout of type {:?} is not compact",
+            serialized.type_name
+        )));
+    };
+    let compact = CompactLayoutProto::decode(data)?;
+    check_version(compact.version_number, 0, COMPACT)?;
+    // A negative number lies outside of the permutation as well.
+    let dims = compact.major_to_minor.iter();
+    CompactLayout::new(
+        dims.map(|dim| usize::try_from(*dim).unwrap_or(usize::MAX))
+            .collect::<Box<[usize]>>(),
+    )
+}
+
+/// Writes IFRT's envelope of a compact layout.
+///
+/// # Errors
+/// INVALID_ARGUMENT for more dimensions than 32 bits can count.
+pub fn compact_layout_to_proto(layout: &CompactLayout) -> Result<LayoutProto> {
+    let dims = layout.major_to_minor().iter();
+    let major_to_minor = dims
+        .map(|dim| i32::try_from(*dim))
+        .collect::<Result<_, _>>()
+        .map_err(|_| Status::invalid_argument("a layout has too many dimensions"))?;
+    let compact = CompactLayoutProto {
+        major_to_minor,
+        version_number: 0,
+    };
+    Ok(LayoutProto {
+        serialized_layout: Some(seal(COMPACT, compact.encode_to_vec())),
+    })
 }
 
 /// Writes IFRT's envelope of a layout.
 ///
 /// # Errors
-/// UNIMPLEMENTED for properties without a form in XLA's message here.
+/// UNIMPLEMENTED for sparse and dynamic layouts.
 pub fn layout_to_proto(layout: &Layout) -> Result<LayoutProto> {
     let pjrt = PjRtLayoutProto {
         xla_layout: Some(xla_layout_to_proto(layout)?),
         version_number: 0,
     };
     Ok(LayoutProto {
-        serialized_layout: Some(Serialized {
-            type_name: PJRT.into(),
-            data: pjrt.encode_to_vec().into(),
-        }),
+        serialized_layout: Some(seal(PJRT, pjrt.encode_to_vec())),
     })
 }
 
 /// Reads XLA's message.
 ///
 /// # Errors
-/// INVALID_ARGUMENT if the order is no permutation; UNIMPLEMENTED for sparse and split layouts.
+/// INVALID_ARGUMENT if the order is no permutation or a number is negative; UNIMPLEMENTED for
+/// sparse and dynamic layouts.
 pub fn xla_layout_from_proto(proto: &XlaLayoutProto) -> Result<Layout> {
     if !proto.dim_level_types.is_empty()
-        || !proto.split_configs.is_empty()
         || proto.physical_shape.is_some()
         || proto.dynamic_shape_metadata_prefix_bytes != 0
         || proto.index_primitive_type != 0
         || proto.pointer_primitive_type != 0
     {
         return Err(Status::unimplemented(
-            "sparse, split and dynamic layouts are not supported",
+            "sparse and dynamic layouts are not supported",
         ));
     }
-    let order = proto
-        .minor_to_major
-        .iter()
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join(",");
-    let mut properties = String::new();
-    if !proto.tiles.is_empty() {
-        properties.push('T');
-        for tile in &proto.tiles {
-            let dims: Vec<String> = tile.dimensions.iter().map(tile_dim).collect();
-            properties.push_str(&format!("({})", dims.join(",")));
-        }
+    let is_size = |dim: &i64| *dim >= 0 || *dim == COMBINE_DIMENSION;
+    let mut dims = proto.tiles.iter().flat_map(|tile| &tile.dimensions);
+    let sizes = [
+        proto.tail_padding_alignment_in_elements,
+        proto.element_size_in_bits,
+    ];
+    if !dims.all(is_size) || sizes.iter().any(|size| *size < 0) {
+        return Err(Status::invalid_argument(
+            "a LayoutProto has a negative size of a tile, element or padding",
+        ));
     }
-    if !matches!(proto.tail_padding_alignment_in_elements, 0 | 1) {
-        properties.push_str(&format!("L({})", proto.tail_padding_alignment_in_elements));
-    }
-    if proto.element_size_in_bits != 0 {
-        properties.push_str(&format!("E({})", proto.element_size_in_bits));
-    }
-    if proto.memory_space != 0 {
-        properties.push_str(&format!("S({})", proto.memory_space));
-    }
-    let separator = if properties.is_empty() { "" } else { ":" };
-    Layout::parse(&format!("{{{order}{separator}{properties}}}"))
-}
-
-/// A tile dimension that merges with the next has its own mark in the text.
-const COMBINE: i64 = i64::MIN;
-
-fn tile_dim(dim: &i64) -> String {
-    if *dim == COMBINE {
-        "*".into()
-    } else {
-        dim.to_string()
-    }
+    let properties = LayoutProperties {
+        tiles: proto.tiles.iter().map(|t| t.dimensions.clone()).collect(),
+        // Messages from before the field existed mean no padding.
+        tail_padding_alignment_in_elements: proto.tail_padding_alignment_in_elements.max(1),
+        element_size_in_bits: proto.element_size_in_bits,
+        memory_space: proto.memory_space,
+        split_configs: proto.split_configs.iter().map(split_from_proto).collect(),
+    };
+    let layout = Layout::from_minor_to_major(&proto.minor_to_major[..])?;
+    Ok(layout.with_properties(&properties))
 }
 
 /// Writes XLA's message.
 ///
 /// # Errors
-/// UNIMPLEMENTED for properties other than tiles, tail padding, element size and memory space.
+/// UNIMPLEMENTED for sparse and dynamic layouts.
 pub fn xla_layout_to_proto(layout: &Layout) -> Result<XlaLayoutProto> {
-    let mut proto = XlaLayoutProto {
+    let properties = layout.parse_properties()?;
+    let tile = |dimensions| TileProto { dimensions };
+    Ok(XlaLayoutProto {
         minor_to_major: layout.minor_to_major().to_vec(),
-        tail_padding_alignment_in_elements: 1,
+        tiles: properties.tiles.into_iter().map(tile).collect(),
+        tail_padding_alignment_in_elements: properties.tail_padding_alignment_in_elements,
+        element_size_in_bits: properties.element_size_in_bits,
+        memory_space: properties.memory_space,
+        split_configs: properties
+            .split_configs
+            .iter()
+            .map(split_to_proto)
+            .collect(),
         ..XlaLayoutProto::default()
-    };
-    let unknown = || {
-        Status::unimplemented(format!(
-            "layout {layout} has properties without a message form"
-        ))
-    };
-    let mut rest = layout.properties();
-    while let Some(kind) = rest.chars().next() {
-        rest = rest.strip_prefix(kind).unwrap_or_default();
-        match kind {
-            'T' => {
-                while rest.starts_with('(') {
-                    let tile = argument(&mut rest).ok_or_else(unknown)?;
-                    let dimensions = tile
-                        .split(',')
-                        .map(|dim| {
-                            if dim == "*" {
-                                Some(COMBINE)
-                            } else {
-                                dim.parse().ok()
-                            }
-                        })
-                        .collect::<Option<_>>()
-                        .ok_or_else(unknown)?;
-                    proto.tiles.push(TileProto { dimensions });
-                }
-            }
-            'L' | 'E' | 'S' => {
-                let number = argument(&mut rest)
-                    .and_then(|n| n.parse().ok())
-                    .ok_or_else(unknown)?;
-                match kind {
-                    'L' => proto.tail_padding_alignment_in_elements = number,
-                    'E' => proto.element_size_in_bits = number,
-                    _ => proto.memory_space = number,
-                }
-            }
-            _ => return Err(unknown()),
-        }
-    }
-    Ok(proto)
+    })
 }
 
-/// Takes `(argument)` off the front of the text.
-fn argument<'a>(text: &mut &'a str) -> Option<&'a str> {
-    let (argument, rest) = text.strip_prefix('(')?.split_once(')')?;
-    *text = rest;
-    Some(argument)
+fn split_from_proto(proto: &SplitConfigProto) -> SplitConfig {
+    SplitConfig {
+        dimension: proto.dimension,
+        split_indices: proto.split_indices.clone(),
+    }
+}
+
+fn split_to_proto(split: &SplitConfig) -> SplitConfigProto {
+    SplitConfigProto {
+        dimension: split.dimension,
+        split_indices: split.split_indices.clone(),
+    }
 }

@@ -1,13 +1,18 @@
 //! [`RemapPlan`] as `xla.ifrt.RemapPlanProto`.
-//!
-//! The optional map of input devices per output only saves work; it is not read.
 
-use super::{SerDesVersion, array_spec_from_proto, array_spec_to_proto, check_version};
+use std::collections::BTreeMap;
+
+use super::{
+    SerDesVersion, array_spec_from_proto, array_spec_to_proto, check_version,
+    device_list_from_proto, device_list_to_proto, missing,
+};
 use crate::array_spec::ArraySpec;
 use crate::client::Client;
-use crate::proto::xla::ifrt::remap_plan_proto::MappingProto;
+use crate::proto::xla::ifrt::remap_plan_proto::{
+    InputDevices as InputDevicesProto, InputDevicesForOutput, MappingProto,
+};
 use crate::proto::xla::ifrt::{ArraySpecProto, RemapPlanProto};
-use crate::remap_plan::{Interval, Mapping, RemapPlan};
+use crate::remap_plan::{InputDevices, Interval, Mapping, RemapPlan};
 use crate::status::{Result, Status};
 
 /// Reads a plan over devices of `client`. The plan still has to be validated.
@@ -31,14 +36,43 @@ pub fn remap_plan_from_proto(proto: &RemapPlanProto, client: &dyn Client) -> Res
             .iter()
             .map(mapping_from_proto)
             .collect::<Result<_>>()?,
+        input_devices_for_output_map: map_from_proto(proto, client)?,
     })
 }
 
+/// Several entries for one output are taken together, as in the reference.
+fn map_from_proto(
+    proto: &RemapPlanProto,
+    client: &dyn Client,
+) -> Result<BTreeMap<usize, Vec<InputDevices>>> {
+    let mut map: BTreeMap<usize, Vec<InputDevices>> = BTreeMap::new();
+    for output in &proto.input_devices_for_output {
+        let inputs = map.entry(position(output.out_array)?).or_default();
+        for input in &output.input_devices {
+            let devices = input.device_list.as_ref();
+            let devices = devices.ok_or_else(|| missing("InputDevices", "device_list"))?;
+            inputs.push(InputDevices {
+                in_array: position(input.in_array)?,
+                devices: device_list_from_proto(devices, client)?,
+            });
+        }
+    }
+    Ok(map)
+}
+
+fn position(position: i32) -> Result<usize> {
+    usize::try_from(position)
+        .map_err(|_| Status::invalid_argument(format!("a mapping names the array {position}")))
+}
+
 fn mapping_from_proto(proto: &MappingProto) -> Result<Mapping> {
-    let position = |position: i32| {
-        usize::try_from(position)
-            .map_err(|_| Status::invalid_argument(format!("a mapping names the array {position}")))
-    };
+    if proto.from_start.len() != proto.to_start.len() {
+        return Err(Status::internal(format!(
+            "a mapping has {} intervals of the input and {} of the output",
+            proto.from_start.len(),
+            proto.to_start.len()
+        )));
+    }
     Ok(Mapping {
         in_array: position(proto.in_array)?,
         out_array: position(proto.out_array)?,
@@ -65,8 +99,8 @@ fn intervals(starts: &[i64], ends: &[i64], steps: &[i64]) -> Result<Vec<Interval
 /// Writes a plan for a reader that knows `version`.
 ///
 /// # Errors
-/// INVALID_ARGUMENT for positions beyond 32 bits; FAILED_PRECONDITION if a part needs a newer
-/// version.
+/// INVALID_ARGUMENT for positions beyond 32 bits; INTERNAL for a mapping with different numbers of
+/// intervals; FAILED_PRECONDITION if a part needs a newer version.
 pub fn remap_plan_to_proto(plan: &RemapPlan, version: SerDesVersion) -> Result<RemapPlanProto> {
     let specs = |specs: &[ArraySpec]| {
         specs
@@ -82,21 +116,46 @@ pub fn remap_plan_to_proto(plan: &RemapPlan, version: SerDesVersion) -> Result<R
             .iter()
             .map(mapping_to_proto)
             .collect::<Result<_>>()?,
-        ..RemapPlanProto::default()
+        version_number: 0,
+        input_devices_for_output: plan
+            .input_devices_for_output_map
+            .iter()
+            .map(devices_to_proto)
+            .collect::<Result<_>>()?,
     })
 }
 
-fn mapping_to_proto(mapping: &Mapping) -> Result<MappingProto> {
-    let position = |position: usize| {
-        i32::try_from(position)
-            .map_err(|_| Status::invalid_argument("a mapping names too many arrays"))
+fn devices_to_proto(entry: (&usize, &Vec<InputDevices>)) -> Result<InputDevicesForOutput> {
+    let input = |input: &InputDevices| {
+        Ok(InputDevicesProto {
+            in_array: number(input.in_array)?,
+            device_list: Some(device_list_to_proto(&input.devices)),
+        })
     };
+    Ok(InputDevicesForOutput {
+        out_array: number(*entry.0)?,
+        input_devices: entry.1.iter().map(input).collect::<Result<_>>()?,
+    })
+}
+
+fn number(position: usize) -> Result<i32> {
+    i32::try_from(position).map_err(|_| Status::invalid_argument("a mapping names too many arrays"))
+}
+
+fn mapping_to_proto(mapping: &Mapping) -> Result<MappingProto> {
+    if mapping.from.len() != mapping.to.len() {
+        return Err(Status::internal(format!(
+            "a mapping has {} intervals of the input and {} of the output",
+            mapping.from.len(),
+            mapping.to.len()
+        )));
+    }
     let part = |intervals: &[Interval], part: fn(&Interval) -> i64| {
         intervals.iter().map(part).collect::<Vec<_>>()
     };
     Ok(MappingProto {
-        in_array: position(mapping.in_array)?,
-        out_array: position(mapping.out_array)?,
+        in_array: number(mapping.in_array)?,
+        out_array: number(mapping.out_array)?,
         from_start: part(&mapping.from, |interval| interval.start),
         from_end: part(&mapping.from, |interval| interval.end),
         from_step: part(&mapping.from, |interval| interval.step),

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use prost::Message;
 
+use super::envelope::{open, seal};
+use super::sharding_param::{param_from_proto, param_to_proto};
 use super::{
-    SerDesVersion, check_version, device_list_from_proto, device_list_to_proto, missing,
-    shape_from_proto, shape_to_proto,
+    SerDesVersion, check_version, device_list_from_proto, device_list_to_proto,
+    dynamic_shape_from_proto, dynamic_shape_to_proto, missing, shape_from_proto, shape_to_proto,
 };
 use crate::client::Client;
 use crate::device::DeviceId;
@@ -15,15 +17,13 @@ use crate::memory::MemoryKind;
 use crate::proto::xla::ifrt::concrete_sharding_proto::ShapeOrDynamicShape;
 use crate::proto::xla::ifrt::{
     ConcreteEvenShardingProto, ConcreteShardingProto, DeviceListProto, HloShardingProto,
-    OpaqueShardingProto, Serialized, ShapeProto, ShardingParamProto, ShardingParamShardingProto,
-    ShardingProto, SingleDeviceShardingProto,
+    OpaqueShardingProto, ShapeProto, ShardingParamShardingProto, ShardingProto,
+    SingleDeviceShardingProto,
 };
 use crate::shape::Shape;
-use crate::sharding::{Sharding, ShardingKind, ShardingParam, ShardingRef};
+use crate::sharding::{Sharding, ShardingKind, ShardingRef};
 use crate::status::{Result, Status};
 use crate::xla::HloSharding;
-
-const NAMESPACE: &str = "xla::ifrt::";
 
 /// Reads a sharding over devices of `client`.
 ///
@@ -35,11 +35,7 @@ pub fn sharding_from_proto(proto: &ShardingProto, client: &dyn Client) -> Result
         .serialized_sharding
         .as_ref()
         .ok_or_else(|| missing("ShardingProto", "sharding"))?;
-    let name = serialized
-        .type_name
-        .strip_prefix(NAMESPACE)
-        .unwrap_or_default();
-    let data = serialized.data.clone();
+    let (name, data) = open(serialized, "sharding")?;
     let reader = Reader { name, client };
     let (kind, devices, memory_kind) = match name {
         "SingleDeviceSharding" => {
@@ -64,18 +60,7 @@ pub fn sharding_from_proto(proto: &ShardingProto, client: &dyn Client) -> Result
         "ConcreteSharding" => {
             let proto = ConcreteShardingProto::decode(data)?;
             reader.version(proto.version_number)?;
-            let Some(ShapeOrDynamicShape::Shape(shape)) = proto.shape_or_dynamic_shape else {
-                return Err(Status::unimplemented("dynamic shapes are not supported"));
-            };
-            let shard_shapes = proto
-                .shard_shapes
-                .iter()
-                .map(shape_from_proto)
-                .collect::<Result<_>>()?;
-            let kind = ShardingKind::Concrete {
-                shape: shape_from_proto(&shape)?,
-                shard_shapes,
-            };
+            let kind = concrete_from_proto(&proto, name)?;
             (kind, reader.devices(proto.devices)?, proto.memory_kind)
         }
         "ConcreteEvenSharding" => {
@@ -91,16 +76,9 @@ pub fn sharding_from_proto(proto: &ShardingProto, client: &dyn Client) -> Result
         "ShardingParamSharding" => {
             let proto = ShardingParamShardingProto::decode(data)?;
             reader.version(proto.version_number)?;
-            let param = proto
-                .sharding_param
-                .ok_or_else(|| missing(name, "sharding_param"))?;
-            check_version(param.version_number, 2, "ShardingParam")?;
-            let param = ShardingParam::new(
-                param.dim_shards,
-                param.permutation,
-                param.axis_sizes,
-                param.unreduced_axes,
-            )?;
+            let param = proto.sharding_param;
+            let param = param.ok_or_else(|| missing(name, "sharding_param"))?;
+            let param = param_from_proto(param)?;
             (
                 ShardingKind::Param(param),
                 reader.devices(proto.devices)?,
@@ -129,6 +107,28 @@ pub fn sharding_from_proto(proto: &ShardingProto, client: &dyn Client) -> Result
     Sharding::new(kind, devices, memory_kind).map(Arc::new)
 }
 
+fn concrete_from_proto(proto: &ConcreteShardingProto, name: &str) -> Result<ShardingKind> {
+    match &proto.shape_or_dynamic_shape {
+        Some(ShapeOrDynamicShape::Shape(shape)) => {
+            let shapes = proto.shard_shapes.iter().map(shape_from_proto);
+            Ok(ShardingKind::concrete(
+                shape_from_proto(shape)?,
+                shapes.collect::<Result<_>>()?,
+            ))
+        }
+        Some(ShapeOrDynamicShape::DynamicShape(shape)) => {
+            let shapes = proto.shard_dynamic_shapes.iter();
+            Ok(ShardingKind::ConcreteDynamic {
+                shape: dynamic_shape_from_proto(shape)?,
+                shard_shapes: shapes
+                    .map(dynamic_shape_from_proto)
+                    .collect::<Result<_>>()?,
+            })
+        }
+        None => Err(missing(name, "Shape or DynamicShape")),
+    }
+}
+
 struct Reader<'a> {
     name: &'a str,
     client: &'a dyn Client,
@@ -154,7 +154,8 @@ impl Reader<'_> {
 /// The memory kind is always written, which every reader understands.
 ///
 /// # Errors
-/// FAILED_PRECONDITION if the sharding needs a newer version.
+/// FAILED_PRECONDITION if the sharding needs a newer version; UNIMPLEMENTED for a concrete one with
+/// index domains, which have no serialized form and would be lost.
 pub fn sharding_to_proto(sharding: &Sharding, version: SerDesVersion) -> Result<ShardingProto> {
     let devices = Some(device_list_to_proto(sharding.devices()));
     let memory_kind = Some(sharding.memory_kind().name().to_owned());
@@ -175,8 +176,30 @@ pub fn sharding_to_proto(sharding: &Sharding, version: SerDesVersion) -> Result<
         }
         .encode_to_vec(),
         ShardingKind::Concrete {
+            index_domains: Some(_),
+            ..
+        } => {
+            return Err(Status::unimplemented(
+                "Index domains are not yet supported in ConcreteSharding serialization",
+            ));
+        }
+        ShardingKind::ConcreteDynamic {
             shape,
             shard_shapes,
+        } => ConcreteShardingProto {
+            devices,
+            shape_or_dynamic_shape: Some(ShapeOrDynamicShape::DynamicShape(
+                dynamic_shape_to_proto(shape),
+            )),
+            shard_dynamic_shapes: shard_shapes.iter().map(dynamic_shape_to_proto).collect(),
+            memory_kind,
+            ..ConcreteShardingProto::default()
+        }
+        .encode_to_vec(),
+        ShardingKind::Concrete {
+            shape,
+            shard_shapes,
+            ..
         } => ConcreteShardingProto {
             devices,
             shape_or_dynamic_shape: Some(ShapeOrDynamicShape::Shape(shape_to_proto(shape))),
@@ -213,28 +236,7 @@ pub fn sharding_to_proto(sharding: &Sharding, version: SerDesVersion) -> Result<
         }
         .encode_to_vec(),
     };
-    let type_name = format!("{NAMESPACE}{}", sharding.kind().name());
     Ok(ShardingProto {
-        serialized_sharding: Some(Serialized {
-            type_name,
-            data: data.into(),
-        }),
-    })
-}
-
-fn param_to_proto(param: &ShardingParam, version: SerDesVersion) -> Result<ShardingParamProto> {
-    let unreduced = !param.unreduced_axes().is_empty();
-    if unreduced && version < SerDesVersion::UNREDUCED_AXES {
-        return Err(Status::failed_precondition(format!(
-            "Unsupported IFRT SerDes version {} for ShardingParam serialization with unreduced axes",
-            version.number()
-        )));
-    }
-    Ok(ShardingParamProto {
-        dim_shards: param.dim_shards().to_vec(),
-        permutation: param.permutation().to_vec(),
-        axis_sizes: param.axis_sizes().to_vec(),
-        version_number: i32::from(unreduced),
-        unreduced_axes: param.unreduced_axes().to_vec(),
+        serialized_sharding: Some(seal(sharding.kind().name(), data)),
     })
 }

@@ -1,4 +1,4 @@
-//! Small values: dtype, shape, device list, attributes.
+//! Small values: dtype, device list, attributes.
 
 use super::check_version;
 use crate::attribute_map::{AttributeMap, AttributeValue};
@@ -8,8 +8,7 @@ use crate::device_list::DeviceList;
 use crate::dtype::DType;
 use crate::proto::xla::ifrt::attribute_map_proto::Value;
 use crate::proto::xla::ifrt::attribute_map_proto::value::{Int64List, Value as Kind};
-use crate::proto::xla::ifrt::{AttributeMapProto, DTypeProto, DeviceListProto, ShapeProto};
-use crate::shape::Shape;
+use crate::proto::xla::ifrt::{AttributeMapProto, DTypeProto, DeviceListProto};
 use crate::status::{Result, Status};
 
 /// Reads a dtype.
@@ -25,24 +24,6 @@ pub fn dtype_from_proto(proto: &DTypeProto) -> Result<DType> {
 pub fn dtype_to_proto(dtype: DType) -> DTypeProto {
     DTypeProto {
         kind: dtype.to_proto_kind(),
-        version_number: 0,
-    }
-}
-
-/// Reads a shape.
-///
-/// # Errors
-/// INVALID_ARGUMENT for dimensions that are negative or too large; FAILED_PRECONDITION for a newer
-/// format.
-pub fn shape_from_proto(proto: &ShapeProto) -> Result<Shape> {
-    check_version(proto.version_number, 0, "Shape")?;
-    Shape::new(&proto.dims[..])
-}
-
-/// Writes a shape.
-pub fn shape_to_proto(shape: &Shape) -> ShapeProto {
-    ShapeProto {
-        dims: shape.dims().to_vec(),
         version_number: 0,
     }
 }

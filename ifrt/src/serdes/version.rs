@@ -9,6 +9,15 @@ impl SerDesVersion {
     pub const MINIMUM: Self = Self(0);
     /// The version that brought the unreduced axes of [`crate::sharding::ShardingParam`].
     pub const UNREDUCED_AXES: Self = Self(1);
+    /// The version that keeps the dialect Shardy in [`crate::program::HloProgram`]. Older forms
+    /// are no longer written.
+    pub const MIXED_STABLEHLO: Self = Self(3);
+    /// The version that brought the slice sizes of bundles in compile options.
+    pub const BUNDLE_SLICE_SIZES: Self = Self(4);
+    /// The version that brought [`crate::array_spec::AbstractArraySpec`].
+    pub const ABSTRACT_ARRAY_SPEC: Self = Self(5);
+    /// The version for data that outlives a process, because a program of a month ago reads it.
+    pub const WEEK_4_OLD: Self = Self(3);
     /// The newest version.
     pub const CURRENT: Self = Self(5);
 
@@ -18,6 +27,11 @@ impl SerDesVersion {
         (Self::MINIMUM..=Self::CURRENT)
             .contains(&version)
             .then_some(version)
+    }
+
+    /// Every version, oldest first.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (Self::MINIMUM.0..=Self::CURRENT.0).map(Self)
     }
 
     /// The number.

@@ -223,10 +223,20 @@ impl fmt::Display for ShardingParam {
 mod tests {
     use super::*;
 
+    /// Tiles, permutation, axes and shape; origins and extent of the parts.
+    type Case<'a> = (
+        &'a [i64],
+        &'a [i32],
+        &'a [i32],
+        &'a [i64],
+        &'a [&'a [i64]],
+        &'a [i64],
+    );
+
     #[test]
     fn origins_of_the_reference() {
         let (a, b, c) = ([3, 2], [3, 6], [0; 0]);
-        let cases: [(&[i64], &[i32], &[i32], &[i64], &[&[i64]], &[i64]); 4] = [
+        let cases: [Case<'_>; 4] = [
             (
                 &[2, 3],
                 &[0, 1],

@@ -6,8 +6,9 @@
 //! `xla/hlo/ir/hlo_sharding.h`, `xla/hlo/ir/tile_assignment.h`, `xla.OpSharding`.
 
 mod proto;
+mod text;
 
-use std::fmt;
+use std::hash::{Hash, Hasher};
 
 use crate::index::IndexDomain;
 use crate::shape::Shape;
@@ -50,7 +51,9 @@ pub enum SubgroupType {
 }
 
 /// Which device has which tile.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+///
+/// Assignments are equal if every device has the same tile, in whatever form the order is written.
+#[derive(Clone, Debug)]
 pub struct TileAssignment {
     dims: Vec<i64>,
     order: DeviceOrder,
@@ -170,8 +173,34 @@ impl TileAssignment {
         }
     }
 
+    /// True if the devices along every trailing dimension hold copies.
+    fn has_only_copies(&self) -> bool {
+        let is_copy = |subgroup: &SubgroupType| *subgroup == SubgroupType::Replicated;
+        self.subgroups.iter().all(is_copy)
+    }
+
     fn error(&self, what: &str) -> Status {
         Status::invalid_argument(format!("sharding {self} {what}"))
+    }
+}
+
+impl PartialEq for TileAssignment {
+    fn eq(&self, other: &Self) -> bool {
+        self.dims == other.dims
+            && self.subgroups == other.subgroups
+            && self.replicate_on_last_tile_dim == other.replicate_on_last_tile_dim
+            && (self.order == other.order || self.positions() == other.positions())
+    }
+}
+
+impl Eq for TileAssignment {}
+
+/// The order is left out, because equal orders may be written differently.
+impl Hash for TileAssignment {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.dims.hash(state);
+        self.subgroups.hash(state);
+        self.replicate_on_last_tile_dim.hash(state);
     }
 }
 
@@ -235,7 +264,9 @@ impl HloSharding {
         match self {
             Self::Replicated => true,
             Self::Maximal(_) => num_devices == 1,
-            Self::Tiled(tiles) => tiles.data_dims().iter().all(|dim| *dim == 1),
+            Self::Tiled(tiles) => {
+                tiles.has_only_copies() && tiles.data_dims().iter().all(|dim| *dim == 1)
+            }
             _ => false,
         }
     }
@@ -277,6 +308,25 @@ impl HloSharding {
         Shape::new(dims.ok_or_else(|| tiles.error("makes an array that is too large"))?)
     }
 
+    /// The shape that each of `num_devices` devices has, in the order of the list.
+    ///
+    /// A manual or unreduced sharding gives each device the shape of the whole array.
+    ///
+    /// # Errors
+    /// INVALID_ARGUMENT if the sharding does not say, or is for other numbers of dimensions or
+    /// devices.
+    pub fn shard_shapes(&self, shape: &Shape, num_devices: usize) -> Result<Vec<Shape>> {
+        match self {
+            Self::Replicated | Self::Maximal(_) | Self::Manual | Self::Unreduced => {
+                Ok(vec![shape.clone(); num_devices])
+            }
+            Self::Tiled(_) | Self::Unknown | Self::Tuple(_) => {
+                let domains = self.index_domains(shape, num_devices)?;
+                Ok(domains.into_iter().map(|d| d.shape().clone()).collect())
+            }
+        }
+    }
+
     /// The part that each of `num_devices` devices has, in the order of the list.
     ///
     /// # Errors
@@ -288,7 +338,14 @@ impl HloSharding {
                 Ok(vec![IndexDomain::whole(shape.clone()); num_devices])
             }
             Self::Tiled(tiles) => {
-                check_rank(tiles, shape)?;
+                let rank = tiles.data_dims().len();
+                if shape.rank() != rank {
+                    return Err(Status::invalid_argument(format!(
+                        "shape must have {rank} dimensions, but has {} dimensions: shape={shape}, \
+                         sharding={tiles}",
+                        shape.rank()
+                    )));
+                }
                 if i64::try_from(num_devices) != Ok(tiles.num_devices()) {
                     return Err(tiles.error(&format!("is not for {num_devices} devices")));
                 }
@@ -344,28 +401,6 @@ fn check_rank(tiles: &TileAssignment, shape: &Shape) -> Result<()> {
 
 fn no_domains(kind: &str) -> Status {
     Status::invalid_argument(format!("{kind} sharding does not support IndexDomains"))
-}
-
-impl fmt::Display for TileAssignment {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{{devices={:?}", self.dims)?;
-        match &self.order {
-            DeviceOrder::Explicit(positions) => write!(f, "{positions:?}")?,
-            DeviceOrder::Iota {
-                reshape_dims,
-                transpose_perm,
-            } => {
-                write!(f, "<={reshape_dims:?}T{transpose_perm:?}")?;
-            }
-        }
-        if self.replicate_on_last_tile_dim {
-            f.write_str(" last_tile_dim_replicate")?;
-        }
-        if !self.subgroups.is_empty() {
-            write!(f, " last_tile_dims={:?}", self.subgroups)?;
-        }
-        f.write_str("}")
-    }
 }
 
 #[cfg(test)]

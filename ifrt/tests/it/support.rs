@@ -160,6 +160,7 @@ pub(crate) fn compile(
     let options = CompileOptions::Xla(XlaCompileOptions {
         compile_options: Bytes::new(),
         devices,
+        outputs_bundle_slice_sizes: None,
     });
     client.default_compiler().compile_and_load(program, options)
 }

@@ -121,6 +121,7 @@ fn options(serialized: Serialized) -> Result<CompileOptions> {
             Ok(CompileOptions::Xla(XlaCompileOptions {
                 compile_options: options.compile_options,
                 devices: None,
+                outputs_bundle_slice_sizes: None,
             }))
         }
         name if OTHER_OPTIONS.contains(&name) => Ok(CompileOptions::Other {
