@@ -36,6 +36,7 @@ pub(super) fn from_host_buffer(
     let shards = client.shard_specs(&spec)?;
     check_whole(&spec, &shards)?;
     check_layout(&spec, &shards)?;
+    check_data(&buffer)?;
     let bytes = shards.iter().map(|shard| shard.bytes);
     client
         .heap()
@@ -83,41 +84,50 @@ fn check_layout(spec: &ArraySpec, shards: &[ShardSpec]) -> Result<()> {
     }
 }
 
-/// The elements of a host buffer, dense and major to minor. Shared memory that has this form
-/// already is kept, other memory is copied.
-fn read(buffer: HostBuffer<'_>) -> Result<HostValue> {
-    let (dtype, shape) = (buffer.dtype, buffer.shape.clone());
-    match (dtype, &buffer.data) {
-        (DType::String, HostData::Strings(strings)) => return read_strings(&buffer, strings),
-        (DType::String, _) | (_, HostData::Strings(_)) => {
-            return Err(invalid(format!(
-                "an array of dtype {dtype} cannot be made from {}",
-                match dtype {
-                    DType::String => "bytes",
-                    _ => "strings",
-                }
-            )));
-        }
-        (DType::Token, _) if shape.rank() == 0 => return Ok(HostValue::Bytes(Bytes::new())),
-        (DType::Token, _) => return Err(invalid("a token has no dimensions")),
-        _ => {}
+/// Checks that the buffer holds what it says.
+fn check_data(buffer: &HostBuffer<'_>) -> Result<()> {
+    match (buffer.dtype, &buffer.data) {
+        (DType::String, HostData::Strings(strings)) => check_strings(buffer, strings),
+        (DType::String, _) => Err(invalid("an array of strings cannot be made from bytes")),
+        (dtype, HostData::Strings(_)) => Err(invalid(format!(
+            "an array of dtype {dtype} cannot be made from strings"
+        ))),
+        (DType::Token, _) if buffer.shape.rank() == 0 => Ok(()),
+        (DType::Token, _) => Err(invalid("a token has no dimensions")),
+        _ => buffer.byte_range().map(drop),
     }
-    let range = buffer.byte_range()?;
-    let item = host_bytes(dtype, &Shape::scalar())?;
-    let dense = dense_strides(&shape, item)?;
-    let is_dense = buffer.byte_strides.as_ref().is_none_or(|strides| {
-        let mut axes = strides.iter().zip(&dense).zip(shape.dims());
-        axes.all(|((stride, dense), dim)| stride == dense || *dim <= 1)
-    });
-    let data = match (&buffer.data, is_dense) {
-        (HostData::Shared(data), true) if !dtype.is_sub_byte() => {
-            return Ok(HostValue::Bytes(data.slice(range)));
+}
+
+fn check_strings(buffer: &HostBuffer<'_>, strings: &[Bytes]) -> Result<()> {
+    if buffer.byte_strides.is_some() || buffer.offset_bytes != 0 {
+        return Err(invalid("arrays of strings are dense: they have no strides"));
+    }
+    if i64::try_from(strings.len()) != Ok(buffer.shape.num_elements()) {
+        return Err(invalid(format!(
+            "{} strings do not fill the shape {}",
+            strings.len(),
+            buffer.shape
+        )));
+    }
+    Ok(())
+}
+
+/// The elements of a checked host buffer, dense and major to minor. Shared memory that has this
+/// form already is kept, other memory is copied.
+fn read(buffer: HostBuffer<'_>) -> Result<HostValue> {
+    let (dtype, shape) = (buffer.dtype, &buffer.shape);
+    let data: &[u8] = match &buffer.data {
+        _ if dtype == DType::Token => return Ok(HostValue::Bytes(Bytes::new())),
+        HostData::Strings(strings) => return Ok(HostValue::Strings(Arc::clone(strings))),
+        HostData::Shared(data) if is_dense(&buffer)? && !dtype.is_sub_byte() => {
+            return Ok(HostValue::Bytes(data.slice(buffer.byte_range()?)));
         }
-        (HostData::Shared(data), _) => &data[..],
-        (HostData::Borrowed(data), _) => data,
-        (HostData::Strings(_), _) => return Err(Status::internal("strings are not read as bytes")),
+        HostData::Shared(data) => data,
+        HostData::Borrowed(data) => data,
     };
-    let mut out = filled(host_bytes(dtype, &shape)?, 0)?;
+    let item = host_bytes(dtype, &Shape::scalar())?;
+    let dense = dense_strides(shape, item)?;
+    let mut out = filled(host_bytes(dtype, shape)?, 0)?;
     let from = Place {
         offset: buffer.offset_bytes,
         strides: buffer.byte_strides.as_deref().unwrap_or(&dense),
@@ -131,18 +141,14 @@ fn read(buffer: HostBuffer<'_>) -> Result<HostValue> {
     Ok(HostValue::Bytes(out.into()))
 }
 
-fn read_strings(buffer: &HostBuffer<'_>, strings: &Arc<[Bytes]>) -> Result<HostValue> {
-    if buffer.byte_strides.is_some() || buffer.offset_bytes != 0 {
-        return Err(invalid("arrays of strings are dense: they have no strides"));
-    }
-    if i64::try_from(strings.len()) != Ok(buffer.shape.num_elements()) {
-        return Err(invalid(format!(
-            "{} strings do not fill the shape {}",
-            strings.len(),
-            buffer.shape
-        )));
-    }
-    Ok(HostValue::Strings(Arc::clone(strings)))
+fn is_dense(buffer: &HostBuffer<'_>) -> Result<bool> {
+    let Some(strides) = &buffer.byte_strides else {
+        return Ok(true);
+    };
+    let item = host_bytes(buffer.dtype, &Shape::scalar())?;
+    let dense = dense_strides(&buffer.shape, item)?;
+    let mut axes = strides.iter().zip(&dense).zip(buffer.shape.dims());
+    Ok(axes.all(|((stride, dense), dim)| stride == dense || *dim <= 1))
 }
 
 /// See [`crate::Client::make_arrays_from_host_buffer_shards`].
@@ -213,6 +219,7 @@ fn check_cover(shards: &[ShardSpec], buffers: &[(Vec<usize>, HostBuffer<'_>)]) -
                 return Err(invalid(format!("shard {index} has several host buffers")));
             }
         }
+        check_data(buffer)?;
     }
     match covered.iter().position(|covered| !covered) {
         Some(index) => Err(invalid(format!("shard {index} has no host buffer"))),

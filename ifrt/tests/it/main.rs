@@ -8,6 +8,7 @@
     reason = "a helper that panics fails its test"
 )]
 
+mod arrays;
 mod bundle;
 mod deletion;
 mod execute;

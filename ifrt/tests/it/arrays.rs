@@ -1,0 +1,11 @@
+//! ARR: arrays and host transfer.
+
+mod assemble;
+mod bitcast;
+mod copies;
+mod host;
+mod odd;
+mod poison;
+mod remap;
+mod reshard;
+mod shards;
