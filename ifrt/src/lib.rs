@@ -37,6 +37,7 @@ pub mod fake;
 pub mod host_buffer;
 pub mod host_callback;
 pub mod index;
+pub mod layer;
 pub mod layout;
 pub mod memory;
 pub mod program;

@@ -74,6 +74,10 @@ impl Value for BasicTuple {
         Arc::clone(&self.client)
     }
 
+    fn into_tuple(self: Arc<Self>) -> Option<TupleRef> {
+        Some(self)
+    }
+
     fn user_context(&self) -> Option<UserContextRef> {
         self.user_context.clone()
     }

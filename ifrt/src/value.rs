@@ -15,6 +15,7 @@ use crate::array::ArrayRef;
 use crate::client::Client;
 use crate::completion::Completion;
 use crate::status::{Result, Status};
+use crate::tuple::TupleRef;
 use crate::user_context::UserContextRef;
 
 /// A shared [`Value`].
@@ -70,6 +71,18 @@ pub trait Value: Any + Send + Sync + Debug {
     /// # Conformance
     /// ARR-01, BUN-01.
     fn into_array(self: Arc<Self>) -> Option<ArrayRef> {
+        None
+    }
+
+    /// This value as a tuple, if it is one. Each implementation of [`crate::tuple::Tuple`]
+    /// must answer `Some(self)`.
+    ///
+    /// # Blocking
+    /// Never.
+    ///
+    /// # Conformance
+    /// TUP-04.
+    fn into_tuple(self: Arc<Self>) -> Option<TupleRef> {
         None
     }
 

@@ -12,5 +12,6 @@ mod arrays;
 mod bundle;
 mod deletion;
 mod execute;
+mod layers;
 mod support;
 mod tuple;
