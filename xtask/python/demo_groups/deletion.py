@@ -60,8 +60,10 @@ def donation(record):
     twice = jax.jit(lambda a, b: a + b, donate_argnums=0)
     z = fresh()
     record.error("given and used", lambda: twice(z, z), text=False)
-    record.exact("survives", z.is_deleted())
-    record.bits("value survives", z)
+    # In process nothing was given. The proxy client inside jaxlib counts an array as given when it
+    # sends the call, whatever becomes of the call.
+    record.one_of("given by a failed call", z.is_deleted(), [False, True])
+    record.bits("afterwards", twice(fresh(), fresh()))
 
 
 @group

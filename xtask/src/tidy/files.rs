@@ -34,12 +34,7 @@ const MAX_LINES: usize = 1000;
 const CODE: [&str; 2] = [".rs", ".py"];
 
 /// Folders of one machine, which no file may name. Written in two parts, so that this file does not.
-const MACHINE_FOLDERS: [[&str; 2]; 4] = [
-    ["/ro", "ot/"],
-    ["/ho", "me/"],
-    ["/wo", "rk/"],
-    ["/tm", "p/"],
-];
+const MACHINE_FOLDERS: [[&str; 2]; 3] = [["/ro", "ot/"], ["/ho", "me/"], ["/wo", "rk/"]];
 
 /// Looks at the names in the folder of the workspace and at every text file.
 ///
