@@ -36,8 +36,8 @@ fn load(client: &dyn Client, module: &'static str) -> LoadedExecutableRef {
         module: module.into(),
     });
     let options = CompileOptions::Xla(XlaCompileOptions {
-        compile_options: bytes::Bytes::new(),
         devices: Some(DeviceList::new([Arc::clone(&client.devices()[0])])),
+        ..XlaCompileOptions::default()
     });
     wait(&client.default_compiler().compile_and_load(program, options)).unwrap()
 }
