@@ -12,6 +12,12 @@ use std::path::{Path, PathBuf};
 use ifrt::{Result, Status};
 use tokio::net::UnixListener;
 
+/// The bytes that the system has room for in the address of a socket, without the final zero.
+const MAX_PATH_BYTES: usize = 107;
+
+/// How many names to try for the directory that a socket is made in.
+const MAX_TRIES: u32 = 100;
+
 /// The file of a listening socket. Dropped, it removes the file if it is still the same.
 #[derive(Debug)]
 pub(super) struct SocketFile {
@@ -43,10 +49,17 @@ impl PrivateDir {
             Some(parent) if !parent.as_os_str().is_empty() => parent,
             _ => Path::new("."),
         };
-        // The path of a socket may be only about a hundred bytes long.
-        let dir = parent.join(format!(".s{}", std::process::id()));
-        DirBuilder::new().mode(0o700).create(&dir)?;
-        Ok(Self(dir))
+        let pid = std::process::id();
+        let mut tries = 0..MAX_TRIES;
+        loop {
+            let number = tries.next();
+            let dir = parent.join(format!(".s{pid}-{}", number.unwrap_or(MAX_TRIES)));
+            match DirBuilder::new().mode(0o700).create(&dir) {
+                // Left by a process with the same number that was killed, or in use right now.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number.is_some() => {}
+                made => return made.map(|()| Self(dir)),
+            }
+        }
     }
 }
 
@@ -60,6 +73,14 @@ impl Drop for PrivateDir {
 
 /// Listens at `path`. A file that an earlier server left there is replaced.
 pub(super) fn bind(path: &Path) -> Result<(UnixListener, SocketFile)> {
+    let length = path.as_os_str().len();
+    if length > MAX_PATH_BYTES {
+        return Err(Status::invalid_argument(format!(
+            "the path {} of a socket has {length} bytes, but the system allows {MAX_PATH_BYTES}; \
+             use a shorter path, for example in /tmp",
+            path.display()
+        )));
+    }
     check_free(path)?;
     let failed = |error: io::Error| {
         Status::unavailable(format!(

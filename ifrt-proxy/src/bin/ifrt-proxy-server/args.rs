@@ -1,0 +1,100 @@
+//! The command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Parser;
+use ifrt_proxy::server::{Limits, ListenAddress};
+
+const AFTER_HELP: &str = "\
+Examples:
+  Eight CPU devices on a free port:
+    ifrt-proxy-server --plugin pjrt_c_api_cpu_plugin.so --option cpu_device_count=8
+
+  On a Unix socket, which only its owner can open:
+    ifrt-proxy-server --plugin PLUGIN.so --listen grpc://unix:/tmp/devices.sock
+
+  A JAX program that uses them, with ADDRESS from the first line that the server prints:
+    JAX_PLATFORMS=proxy JAX_BACKEND_TARGET=ADDRESS python program.py
+
+  From another machine, through a tunnel:
+    ssh -N -L 8000:127.0.0.1:PORT server &
+    JAX_PLATFORMS=proxy JAX_BACKEND_TARGET=grpc://127.0.0.1:8000 python program.py
+
+The protocol has no authentication: whoever reaches an address can run programs on the devices and
+read every array. The server therefore listens only where other machines do not reach it.
+
+It ends with exit code 0 on SIGTERM and SIGINT.";
+
+/// Lets JAX programs in other processes use the devices of a PJRT plugin.
+///
+/// The first line on standard output is `listening on ADDRESS`. The log goes to standard error.
+#[derive(Debug, Parser)]
+#[command(version, after_help = AFTER_HELP)]
+pub(crate) struct Args {
+    /// The shared library of the PJRT plugin.
+    #[arg(long, value_name = "PATH", env = ifrt_pjrt::PLUGIN_PATH_VARIABLE)]
+    pub(crate) plugin: Option<PathBuf>,
+
+    /// An option for the plugin, for example cpu_device_count=8. May be given several times.
+    #[arg(long = "option", value_name = "NAME=VALUE")]
+    pub(crate) options: Vec<String>,
+
+    /// Where to listen: grpc://HOST:PORT (port 0 takes a free one) or grpc://unix:PATH. May be
+    /// given several times.
+    #[arg(long, value_name = "ADDRESS", default_value = "grpc://127.0.0.1:0")]
+    pub(crate) listen: Vec<ListenAddress>,
+
+    /// Listen on addresses that other machines may reach. Everyone there can use the devices.
+    #[arg(long)]
+    pub(crate) insecure_listen_on_any_address: bool,
+
+    /// The name of the platform to tell JAX, which chooses its lowering by it [default: that of
+    /// the plugin].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) platform_name: Option<String>,
+
+    /// What to log, for example `info` or `ifrt_proxy=debug` [default: info].
+    #[arg(long, value_name = "FILTER", env = "RUST_LOG")]
+    pub(crate) log: Option<String>,
+
+    /// The sessions at one time.
+    #[arg(long, value_name = "N", default_value_t = Limits::default().max_sessions)]
+    max_sessions: usize,
+
+    /// The bytes of one message.
+    #[arg(long, value_name = "BYTES", default_value_t = Limits::default().max_message_bytes)]
+    max_message_bytes: usize,
+
+    /// The bytes of a session's host buffers that no request has used yet. Arrays beyond it fail.
+    #[arg(long, value_name = "BYTES", default_value_t = Limits::default().max_host_buffer_bytes)]
+    max_host_buffer_bytes: u64,
+
+    /// The bytes of a session's requests that are not answered yet. A client waits beyond it.
+    #[arg(long, value_name = "BYTES", default_value_t = Limits::default().max_pending_request_bytes)]
+    max_pending_request_bytes: usize,
+
+    /// The seconds after which a silent client is asked whether it lives; 0 never asks.
+    #[arg(long, value_name = "SECONDS", default_value_t = default_keepalive())]
+    keepalive_seconds: u64,
+}
+
+fn default_keepalive() -> u64 {
+    let interval = Limits::default().keepalive_interval;
+    interval.map_or(0, |interval| interval.as_secs())
+}
+
+impl Args {
+    pub(crate) fn limits(&self) -> Limits {
+        let mut limits = Limits::default();
+        limits.max_sessions = self.max_sessions;
+        limits.max_message_bytes = self.max_message_bytes;
+        limits.max_host_buffer_bytes = self.max_host_buffer_bytes;
+        limits.max_pending_request_bytes = self.max_pending_request_bytes;
+        limits.keepalive_interval = match self.keepalive_seconds {
+            0 => None,
+            seconds => Some(Duration::from_secs(seconds)),
+        };
+        limits
+    }
+}

@@ -1,0 +1,26 @@
+//! The server over the fake runtime, spoken to with the generated client.
+//!
+//! Every wait has a deadline, so a hang is a failure.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "the helpers of tests fail as tests do"
+)]
+
+mod support;
+
+mod arrays;
+mod bursts;
+mod contexts;
+mod deletion;
+mod errors;
+mod executables;
+mod handshake;
+mod host_buffers;
+mod init;
+mod isolation;
+mod sessions;
+mod shutdown;
+mod unix_socket;
