@@ -20,6 +20,7 @@ use crate::array::{Array, Meta};
 use crate::client::Client;
 use crate::deletion::{Mode, Refused, Uses};
 use crate::host;
+use crate::named_sharding::NamedSharding;
 use crate::sharding::{Index, Sharding};
 
 /// Where data goes.
@@ -35,6 +36,12 @@ pub enum Target {
 impl From<Sharding> for Target {
     fn from(sharding: Sharding) -> Self {
         Self::Sharding(sharding)
+    }
+}
+
+impl From<NamedSharding> for Target {
+    fn from(sharding: NamedSharding) -> Self {
+        Self::Sharding(sharding.into())
     }
 }
 

@@ -88,11 +88,7 @@ fn closing(text: &str, open: usize) -> Option<usize> {
             b'{' => expected.push(b'}'),
             b'<' => expected.push(b'>'),
             b'>' if is_arrow(text, position) => {}
-            b')' | b']' | b'}' | b'>' => {
-                if expected.pop() != Some(byte) {
-                    return None;
-                }
-            }
+            b')' | b']' | b'}' | b'>' if expected.pop() != Some(byte) => return None,
             _ => {}
         }
         if expected.is_empty() {

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use ifrt::{ArrayRef, Completion};
 
-use super::cell::{Cell, DeadReason, Settled, State};
+use super::cell::{Cell, DeadReason, Settled};
 use super::sink::Job;
 use crate::client::Client;
 use crate::sync::Lock;
@@ -65,8 +65,11 @@ impl Cells {
         (0..self.len()).filter_map(|shard| self.get(shard))
     }
 
-    fn any_deleted(&self) -> bool {
-        self.iter().any(|cell| cell.state() == State::Deleted)
+    /// True if the runtime does not yet know that one of the buffers was deleted. Whoever gets this
+    /// answer has to tell it.
+    fn claim_any(&self) -> bool {
+        // All of them are claimed, not only the first.
+        self.iter().filter(|cell| cell.claim()).count() > 0
     }
 }
 
@@ -222,8 +225,8 @@ impl BufferSet {
         let handle = self.value.lock().take();
         match (disposal, handle) {
             (_, None) => None,
-            (None, Some(handle)) if self.cells.any_deleted() => Some(handle),
-            // Donated: nothing to delete, but the handle may be expensive to drop.
+            (None, Some(handle)) if self.cells.claim_any() => Some(handle),
+            // Donated, or deleted through another handle; dropping this one may take long.
             (None, Some(handle)) => {
                 self.client.sink().push(Job::Release(handle));
                 None
@@ -338,7 +341,7 @@ impl Settled for Disposal {
         let Some(handle) = self.handle.lock().take() else {
             return;
         };
-        let job = if self.cells.any_deleted() {
+        let job = if self.cells.claim_any() {
             Job::Delete(handle, self.id)
         } else {
             Job::Release(handle)

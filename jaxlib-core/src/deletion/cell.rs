@@ -73,6 +73,8 @@ const DONATING: usize = 1;
 const DONATING_DELETED: usize = 2;
 const DONATED: usize = 3;
 const DELETED: usize = 4;
+/// Deleted, and the runtime is being told by the one who found it in this state first.
+const TOLD: usize = 5;
 
 /// One buffer's life.
 #[derive(Default)]
@@ -206,6 +208,11 @@ impl Cell {
         }
     }
 
+    /// True for exactly one caller after a deletion: the one who has to tell the runtime.
+    pub(crate) fn claim(&self) -> bool {
+        self.exchange(DELETED, TOLD).is_ok()
+    }
+
     fn exchange(&self, from: usize, to: usize) -> Result<(), usize> {
         self.word
             .compare_exchange(from, to, Ordering::AcqRel, Ordering::Acquire)
@@ -222,7 +229,7 @@ impl Cell {
 
 /// True if nothing is in progress with a condemned buffer.
 const fn is_quiet(word: usize) -> bool {
-    matches!(word, DONATED | DELETED)
+    matches!(word, DONATED | DELETED | TOLD)
 }
 
 const fn decode(word: usize) -> State {

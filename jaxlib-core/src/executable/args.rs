@@ -40,7 +40,7 @@ impl<'a> Arg<'a> {
             Self::Reference(_) => Mode::Reference,
             Self::Donate(_) => Mode::Donate,
         };
-        (moved.unwrap_or(self.array()).buffers(), mode)
+        (moved.unwrap_or_else(|| self.array()).buffers(), mode)
     }
 }
 

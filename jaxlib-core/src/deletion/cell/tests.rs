@@ -50,6 +50,17 @@ fn deletion_of_a_pinned_cell_is_told_at_the_last_unpin() {
 }
 
 #[test]
+fn one_tells_the_runtime() {
+    let cell = Cell::new();
+    assert!(!cell.claim(), "not while it lives");
+    cell.condemn();
+    assert!(cell.claim());
+    assert!(!cell.claim());
+    assert_eq!(cell.state(), State::Deleted);
+    assert!(cell.condemn(), "quiet");
+}
+
+#[test]
 fn whoever_comes_too_late_is_not_told() {
     let cell = Cell::new();
     let (waiter, dynamic) = waiter();

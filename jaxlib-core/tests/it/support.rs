@@ -1,0 +1,114 @@
+//! What the tests share.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ifrt::fake::{FakeClient, FakeOptions};
+use ifrt::{DType, DeviceList, HostBuffer, HostData, Shape};
+use jaxlib_core::{
+    Array, Client, CompileRequest, LoadedExecutable, Mesh, NamedSharding, PartitionSpec, Sharding,
+    Target, device_put,
+};
+
+use crate::witness::Witness;
+
+/// Longer than anything takes that is not stuck.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
+
+/// A client over a fake with eight devices that notes what it is asked for.
+pub(crate) struct World {
+    pub(crate) client: Client,
+    pub(crate) fake: Arc<FakeClient>,
+    pub(crate) witness: Arc<Witness>,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self::with(FakeOptions {
+            num_devices: 8,
+            ..FakeOptions::default()
+        })
+    }
+
+    pub(crate) fn with(options: FakeOptions) -> Self {
+        let fake = FakeClient::new(options);
+        let witness = Witness::new(Arc::clone(&fake));
+        Self {
+            client: Client::new(Arc::clone(&witness) as Arc<dyn ifrt::Client>),
+            fake,
+            witness,
+        }
+    }
+
+    /// The first `count` devices.
+    pub(crate) fn devices(&self, count: usize) -> DeviceList {
+        let devices = self.client.runtime().devices();
+        devices[..count].iter().cloned().collect()
+    }
+
+    pub(crate) fn device(&self, position: usize) -> Sharding {
+        Sharding::single_device(Arc::clone(&self.client.runtime().devices()[position]))
+    }
+
+    /// Split along the first dimension over this many devices.
+    pub(crate) fn split(&self, count: usize) -> NamedSharding {
+        let mesh = Mesh::new(self.devices(count), [("x", count)]).unwrap();
+        NamedSharding::new(&mesh, PartitionSpec::new(["x".into()])).unwrap()
+    }
+
+    /// The whole array on this many devices.
+    pub(crate) fn copies(&self, count: usize) -> NamedSharding {
+        let mesh = Mesh::new(self.devices(count), [("x", count)]).unwrap();
+        NamedSharding::new(&mesh, PartitionSpec::default()).unwrap()
+    }
+
+    pub(crate) fn put(&self, values: &[f32], target: impl Into<Target>) -> Array {
+        let bytes = to_bytes(values);
+        let count = i64::try_from(values.len()).unwrap();
+        let shape = Shape::new([count]).unwrap();
+        let buffer = HostBuffer::dense(HostData::Borrowed(&bytes), DType::F32, shape);
+        device_put(&self.client, &buffer, target).unwrap()
+    }
+
+    pub(crate) fn compile(&self, module: &str) -> LoadedExecutable {
+        let request = CompileRequest {
+            module: module.to_owned().into(),
+            ..CompileRequest::default()
+        };
+        LoadedExecutable::compile(&self.client, request).unwrap()
+    }
+
+    /// Compiles for the devices of this array.
+    pub(crate) fn compile_for(&self, module: &str, array: &Array) -> LoadedExecutable {
+        let request = CompileRequest {
+            module: module.to_owned().into(),
+            devices: Some(array.sharding().devices().clone()),
+            ..CompileRequest::default()
+        };
+        LoadedExecutable::compile(&self.client, request).unwrap()
+    }
+
+    /// Waits until the runtime has heard of all deletions.
+    pub(crate) fn drain(&self) {
+        assert!(self.client.drain_deletions(DEADLINE), "a deletion is stuck");
+    }
+}
+
+pub(crate) fn to_bytes(values: &[f32]) -> Vec<u8> {
+    values
+        .iter()
+        .flat_map(|value| value.to_ne_bytes())
+        .collect()
+}
+
+pub(crate) fn from_bytes(bytes: &[u8]) -> Vec<f32> {
+    bytes
+        .chunks_exact(4)
+        .map(|chunk| f32::from_ne_bytes(chunk.try_into().unwrap()))
+        .collect()
+}
+
+/// The contents of an array.
+pub(crate) fn read(array: &Array) -> ifrt::Result<Vec<f32>> {
+    Ok(from_bytes(array.to_host()?.bytes()?))
+}
