@@ -229,9 +229,12 @@ impl PjrtClient {
         let is_default = match self.device_layout(dtype, shape) {
             Ok(default) => {
                 // Plugins differ in whether they mention how types below a byte are packed.
-                default == *layout || default.is_descending() && layout.is_descending()
+                default == *layout
+                    || default.is_descending()
+                        && layout.is_descending()
+                        && default.minor_to_major().len() == layout.minor_to_major().len()
             }
-            Err(_) => layout.is_descending(),
+            Err(_) => layout.is_descending() && layout.minor_to_major().len() == shape.rank(),
         };
         (!is_default).then(|| layout.clone())
     }
@@ -275,6 +278,10 @@ fn attributes(plugin: &Plugin) -> AttributeMap {
 }
 
 impl Client for PjrtClient {
+    fn to_shared(&self) -> Option<Arc<dyn Client>> {
+        self.this.upgrade().map(|this| -> Arc<dyn Client> { this })
+    }
+
     fn runtime_type(&self) -> &str {
         RUNTIME_TYPE
     }

@@ -68,20 +68,12 @@ impl Checked {
             .as_ref()
             .map(|assignment| read_assignment(client, assignment, num_replicas, num_partitions))
             .transpose()?;
-        let ordinal = i32::try_from(build.device_ordinal).map_err(|_| {
-            invalid(format!(
-                "device_ordinal {} is no device",
-                build.device_ordinal
-            ))
-        })?;
-        if ordinal >= 0
-            && assigned.is_none()
-            && devices.is_none()
-            && num_replicas * num_partitions == 1
-        {
-            // A device that does not exist would be found out by a crash on some plugins.
-            client.lookup_device(DeviceId(ordinal))?;
-        }
+        let devices = match (devices, &assigned) {
+            (None, None) if num_replicas * num_partitions == 1 && !is_portable => {
+                ordinal(client, build.device_ordinal)?
+            }
+            (devices, _) => devices,
+        };
         if is_portable {
             return Ok(Self {
                 bytes: bytes.clone(),
@@ -128,6 +120,23 @@ fn counts(client: &PjrtClient, build: &ExecutableBuildOptionsProto) -> Result<(u
             "the compile options ask for {replicas} replicas of {partitions} partitions, but there \
              are {available} devices"
         ))),
+    }
+}
+
+/// The device that the options name by its number alone. Plugins do not look at the number, so it is
+/// turned into an assignment.
+fn ordinal(client: &PjrtClient, ordinal: i64) -> Result<Option<DeviceList>> {
+    if ordinal < 0 {
+        return Ok(None);
+    }
+    let device = i32::try_from(ordinal)
+        .map_err(|_| invalid(format!("device_ordinal {ordinal} is no device")))
+        .and_then(|id| client.lookup_device(DeviceId(id)));
+    match device {
+        Ok(device) => Ok(Some(DeviceList::new([device]))),
+        // Zero is also what stands there if nothing was written.
+        Err(_) if ordinal == 0 => Ok(None),
+        Err(status) => Err(status),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Making clients and what they say of themselves.
 
-use ifrt::{Client, MemoryKind, Value};
+use ifrt::{Client, MemoryKind};
 
-use crate::support::{client, fetch, plugin, put, wait};
+use crate::support::client;
 
 #[test]
 fn a_client_tells_its_devices_and_memories() {

@@ -8,14 +8,14 @@ use ifrt::host_buffer::{HostBuffer, HostData};
 use ifrt::program::{CompileOptions, HloProgram, Program, XlaCompileOptions};
 use ifrt::proto::xla::{CompileOptionsProto, ExecutableBuildOptionsProto};
 use ifrt::{
-    Array, ArrayRef, Client, Completion, DType, ExecuteOptions, LoadedExecutableRef, MemoryKind,
-    Result, Shape, Sharding, ShardingRef, Value,
+    ArrayRef, Client, Completion, DType, ExecuteOptions, LoadedExecutableRef, MemoryKind, Result,
+    Shape, Sharding, ShardingRef,
 };
 use ifrt_pjrt::{CreateOptions, PLUGIN_PATH_VARIABLE, PjrtClient};
 use prost::Message;
 
 /// Longer than anything here takes, also on a busy machine; what takes longer hangs.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The CPU plugin: the one that the environment names, else the one of `cargo xtask setup`.
 pub(crate) fn plugin() -> PathBuf {
@@ -159,6 +159,31 @@ pub(crate) fn add_one(dims: &str) -> String {
             %one = stablehlo.constant dense<1.0> : tensor<{dims}xf32>
             %y = stablehlo.add %x, %one : tensor<{dims}xf32>
             return %y : tensor<{dims}xf32>
+          }}
+        }}"
+    )
+}
+
+/// A loop of so many steps over a matrix that takes its time and gives it unchanged in size.
+pub(crate) fn slow(steps: usize) -> String {
+    format!(
+        "module @slow {{
+          func.func @main(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {{
+            %zero = stablehlo.constant dense<0> : tensor<i32>
+            %r:2 = stablehlo.while(%i = %zero, %a = %x) : tensor<i32>, tensor<64x64xf32>
+            cond {{
+              %n = stablehlo.constant dense<{steps}> : tensor<i32>
+              %c = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+              stablehlo.return %c : tensor<i1>
+            }} do {{
+              %one = stablehlo.constant dense<1> : tensor<i32>
+              %j = stablehlo.add %i, %one : tensor<i32>
+              %b = stablehlo.dot_general %a, %x, contracting_dims = [1] x [0]
+                : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+              %d = stablehlo.tanh %b : tensor<64x64xf32>
+              stablehlo.return %j, %d : tensor<i32>, tensor<64x64xf32>
+            }}
+            return %r#1 : tensor<64x64xf32>
           }}
         }}"
     )
