@@ -12,7 +12,7 @@
 mod args;
 mod exit;
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -48,6 +48,7 @@ fn log(filter: Option<&str>) -> Result<()> {
     tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal())
         .try_init()
         .map_err(|error| Status::internal(format!("cannot start the log: {error}")))
 }
@@ -114,7 +115,7 @@ fn announce(client: &Arc<dyn Client>, listeners: &[Listener]) {
         "{} devices of platform {}, {}",
         client.devices().len(),
         client.platform_name(),
-        client.platform_version()
+        client.platform_version().replace('\n', " ")
     );
     let mut stdout = io::stdout().lock();
     for listener in listeners {
