@@ -191,21 +191,29 @@ fn check_inputs(plan: &RemapPlan, inputs: &[&FakeArray]) -> Result<()> {
     Ok(())
 }
 
-/// Memory kinds are not a rule of plans, but the fake cannot say `pinned_host` of a buffer that is
-/// elsewhere.
+/// Plans say nothing about memory kinds, nor about shards that are shorter than others. The fake
+/// cannot give a buffer another memory or another shape than it has.
 fn check_output(
     client: &FakeClient,
     spec: &ArraySpec,
     sources: &[(usize, usize)],
     inputs: &[&FakeArray],
 ) -> Result<()> {
-    client.check_devices(spec.sharding.devices())?;
-    for (device, (array, shard)) in spec.sharding.devices().addressable().iter().zip(sources) {
-        let memory = find_memory(&**device, spec.sharding.memory_kind())?;
-        let buffer = inputs[*array].buffers().get(*shard);
-        if buffer.is_none_or(|buffer| buffer.spec.memory.id() != memory.id()) {
+    let sharding = &spec.sharding;
+    client.check_devices(sharding.devices())?;
+    let shapes = known_shapes(sharding, &spec.shape)?;
+    let devices = sharding.devices().addressable();
+    for (number, (device, (array, shard))) in devices.iter().zip(sources).enumerate() {
+        let memory = find_memory(&**device, sharding.memory_kind())?;
+        let shape = shapes.as_ref().and_then(|shapes| shapes.get(number));
+        let fits = inputs[*array].buffers().get(*shard).is_some_and(|buffer| {
+            let own = &buffer.spec;
+            own.memory.id() == memory.id() && shape.is_none_or(|shape| *shape == own.shape)
+        });
+        if !fits {
             return Err(invalid(format!(
-                "RemapArrays cannot move shard {shard} of input #{array} to {}",
+                "RemapArrays cannot make shard {number} of shape {shape:?} in {} from shard \
+                 {shard} of input #{array}",
                 memory.to_text()
             )));
         }

@@ -335,3 +335,42 @@ fn an_output_cannot_claim_another_memory() {
     assert_eq!(refused.code(), Code::InvalidArgument);
     assert!(!array.is_deleted());
 }
+
+#[test]
+fn a_short_shard_cannot_become_a_long_one() {
+    let client = client();
+    let input = ArraySpec {
+        dtype: DType::S32,
+        shape: shape(&[3]),
+        sharding: tiled(&client, &[0, 1], &[2]),
+        layout: None,
+    };
+    let output = ArraySpec {
+        sharding: tiled(&client, &[1, 0], &[2]),
+        ..input.clone()
+    };
+    let moves = [
+        mapping(0, 0, [0, 1, 1], [1, 2, 1]),
+        mapping(0, 0, [1, 2, 1], [0, 1, 1]),
+    ];
+    // Both shardings have tiles of two, of which the last is short.
+    let [plan, _] = plans(slice::from_ref(&input), &[output], &moves);
+    let parts = [&[1, 2][..], &[3]].map(|values| {
+        let data = values.iter().copied().flat_map(i32::to_ne_bytes).collect();
+        let count = i64::try_from(values.len()).unwrap();
+        HostBuffer::dense(HostData::Shared(data), DType::S32, shape(&[count]))
+    });
+    let arrays = vec![shards(input, parts)];
+    let array = client
+        .make_arrays_from_host_buffer_shards(arrays)
+        .unwrap()
+        .remove(0);
+    let refused = client
+        .remap_arrays(&plan, slice::from_ref(&array), DonateInput)
+        .unwrap_err();
+    assert!(
+        refused.message().contains("from shard 1 of input #0"),
+        "{refused}"
+    );
+    assert!(!array.is_deleted());
+}
