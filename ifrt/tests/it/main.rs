@@ -11,7 +11,9 @@
 mod arrays;
 mod bundle;
 mod deletion;
+mod domains;
 mod execute;
 mod layers;
+mod plans;
 mod support;
 mod tuple;
