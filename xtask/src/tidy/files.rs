@@ -59,7 +59,7 @@ pub(super) fn check(workspace: &Workspace) -> Result<Findings> {
 }
 
 fn look_at(file: &SourceFile, findings: &mut Findings) {
-    if file.is_generated() {
+    if file.is_generated() || file.is_fixture() {
         return;
     }
     let SourceFile { path, text } = file;

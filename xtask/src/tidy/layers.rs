@@ -51,13 +51,14 @@ const CRATES: [&str; 6] = [
 ];
 
 /// Every edge between them that is allowed. A new line needs a commit of its own with a reason.
-const LAYERS: [(&str, &str, Kind); 16] = [
-    // Its own test support.
+const LAYERS: [(&str, &str, Kind); 17] = [
+    // A crate's own test support.
     ("ifrt", "ifrt", Kind::Dev),
     ("ifrt-pjrt", "ifrt", Kind::Normal),
     ("ifrt-pjrt", "ifrt", Kind::Dev),
     ("ifrt-proxy", "ifrt", Kind::Normal),
     ("ifrt-proxy", "ifrt", Kind::Dev),
+    ("ifrt-proxy", "ifrt-proxy", Kind::Dev),
     // The server binary serves a plugin; the library does not know which backend it serves.
     ("ifrt-proxy", "ifrt-pjrt", Kind::Optional),
     ("ifrt-proxy", "ifrt-pjrt", Kind::Dev),

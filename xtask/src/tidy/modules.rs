@@ -27,6 +27,9 @@ const RULES: [Rule; 7] = [
             "ifrt-pjrt/src/sys/",
             "ifrt-pjrt/src/safe.rs",
             "ifrt-pjrt/src/safe/",
+            // The other side of the C ABI: a plugin for tests.
+            "ifrt-pjrt/examples/fake_plugin.rs",
+            "ifrt-pjrt/examples/fake_plugin/",
         ],
         reason: "only ifrt-pjrt::{sys,safe} contain unsafe code",
     },

@@ -22,6 +22,11 @@ impl SourceFile {
         self.path.contains("/gen/") || self.path == "Cargo.lock"
     }
 
+    /// Whether the file is data that came from elsewhere and stays as it is.
+    pub(super) fn is_fixture(&self) -> bool {
+        self.path.contains("/fixtures/")
+    }
+
     /// Whether the file holds only tests.
     pub(super) fn is_test(&self) -> bool {
         self.path.ends_with("/tests.rs") || self.path.contains("/tests/")
