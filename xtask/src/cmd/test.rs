@@ -24,6 +24,9 @@ pub(crate) struct TestArgs {
     filter: Option<String>,
 }
 
+/// The crates whose integration tests and documents load a plugin.
+const NEED_PLUGIN: [&str; 2] = ["ifrt-pjrt", "jax-api"];
+
 /// How long the tests of the Python package may take.
 const PYTHON_DEADLINE: Duration = Duration::from_secs(600);
 
@@ -55,28 +58,19 @@ pub(crate) fn counted(workspace: &Workspace, args: &TestArgs) -> Result<Counts> 
     };
     let filter = args.filter.as_deref();
     let mut total = Counts::default();
-    let mut add = |name: &str, command: Command, read: fn(&[&str]) -> Counts, deadline| {
-        total += suite(name, command, read, deadline);
-    };
-    if has_nextest(workspace) {
-        let command = with_plugin(nextest(workspace, filter), ready.as_ref());
-        add("tests in Rust", command, summary::nextest, BUILD_DEADLINE);
-    } else {
-        let kinds = ["--lib", "--bins", "--tests", "--examples"];
-        let command = with_plugin(libtest(workspace, &kinds, filter), ready.as_ref());
-        add("tests in Rust", command, summary::libtest, BUILD_DEADLINE);
+    for (name, command, read) in rust_suites(workspace, args.quick, filter) {
+        total += suite(
+            name,
+            with_plugin(command, ready.as_ref()),
+            read,
+            BUILD_DEADLINE,
+        );
     }
-    let command = with_plugin(libtest(workspace, &["--doc"], filter), ready.as_ref());
-    add(
-        "examples in documents",
-        command,
-        summary::libtest,
-        BUILD_DEADLINE,
-    );
     if let Some(ready) = &ready {
-        add(
+        let command = python(workspace, ready, filter);
+        total += suite(
             "tests in Python",
-            python(workspace, ready, filter),
+            command,
             summary::unittest,
             PYTHON_DEADLINE,
         );
@@ -84,12 +78,50 @@ pub(crate) fn counted(workspace: &Workspace, args: &TestArgs) -> Result<Counts> 
     Ok(total)
 }
 
+/// A suite: its name, its command, and what reads the numbers from its output.
+type Suite = (&'static str, Command, fn(&[&str]) -> Counts);
+
+/// The tests in Rust: with nextest, which ends a test that hangs, or else with cargo alone.
+fn rust_suites(workspace: &Workspace, quick: bool, filter: Option<&str>) -> Vec<Suite> {
+    let mut suites: Vec<Suite> = Vec::new();
+    let all: &[&str] = &[];
+    let without = NEED_PLUGIN.map(|package| ["--exclude", package]).concat();
+    let some = if quick { without.as_slice() } else { all };
+    if has_nextest(workspace) {
+        suites.push((
+            "tests in Rust",
+            nextest(workspace, quick, filter),
+            summary::nextest,
+        ));
+    } else {
+        let units = [all, &["--lib", "--bins", "--examples"]].concat();
+        suites.push((
+            "unit tests",
+            libtest(workspace, &units, filter),
+            summary::libtest,
+        ));
+        let integration = [some, &["--test", "*"]].concat();
+        suites.push((
+            "integration tests",
+            libtest(workspace, &integration, filter),
+            summary::libtest,
+        ));
+    }
+    let documents = [some, &["--doc"]].concat();
+    suites.push((
+        "examples in documents",
+        libtest(workspace, &documents, filter),
+        summary::libtest,
+    ));
+    suites
+}
+
 fn has_nextest(workspace: &Workspace) -> bool {
     let mut command = workspace.cargo(["nextest", "--version"]);
     output("cargo nextest --version", &mut command, PYTHON_DEADLINE).is_ok()
 }
 
-fn nextest(workspace: &Workspace, filter: Option<&str>) -> Command {
+fn nextest(workspace: &Workspace, quick: bool, filter: Option<&str>) -> Command {
     let mut command = workspace.cargo(["nextest", "run", "--workspace", "--all-features"]);
     command.args([
         "--no-fail-fast",
@@ -98,7 +130,14 @@ fn nextest(workspace: &Workspace, filter: Option<&str>) -> Command {
         "--status-level",
         "slow",
     ]);
-    command.args(["--final-status-level", "slow"]).args(filter);
+    command.args(["--final-status-level", "slow"]);
+    if quick {
+        let packages = NEED_PLUGIN
+            .map(|package| format!("package({package})"))
+            .join(" | ");
+        command.args(["--filterset", &format!("not (kind(test) & ({packages}))")]);
+    }
+    command.args(filter);
     command
 }
 
@@ -128,7 +167,7 @@ fn python(workspace: &Workspace, ready: &Ready, filter: Option<&str>) -> Command
     command
 }
 
-/// Tests that need a plugin find it in the variable; without it they are left out.
+/// Tests that need a plugin find it in the variable.
 fn with_plugin(mut command: Command, ready: Option<&Ready>) -> Command {
     match ready {
         Some(ready) => command.env(VARIABLE, &ready.plugin.path),
