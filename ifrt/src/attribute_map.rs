@@ -4,6 +4,7 @@
 //! `xla/python/ifrt/attribute_map.h`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use bytes::Bytes;
 
@@ -86,6 +87,17 @@ impl AttributeMap {
         .ok_or_else(|| mismatch(key))
     }
 
+    /// The bytes under `key`.
+    ///
+    /// # Errors
+    /// NOT_FOUND without such a key; INVALID_ARGUMENT if the value is of another type.
+    pub fn get_bytes(&self, key: &str) -> Result<&Bytes> {
+        match self.get(key)? {
+            AttributeValue::String(value) => Ok(value),
+            _ => Err(mismatch(key)),
+        }
+    }
+
     /// The boolean under `key`.
     ///
     /// # Errors
@@ -104,6 +116,28 @@ impl AttributeMap {
     pub fn get_i64(&self, key: &str) -> Result<i64> {
         match self.get(key)? {
             AttributeValue::Int64(value) => Ok(*value),
+            _ => Err(mismatch(key)),
+        }
+    }
+
+    /// The integers under `key`.
+    ///
+    /// # Errors
+    /// NOT_FOUND without such a key; INVALID_ARGUMENT if the value is of another type.
+    pub fn get_i64_list(&self, key: &str) -> Result<&[i64]> {
+        match self.get(key)? {
+            AttributeValue::Int64List(value) => Ok(value),
+            _ => Err(mismatch(key)),
+        }
+    }
+
+    /// The single precision number under `key`.
+    ///
+    /// # Errors
+    /// NOT_FOUND without such a key; INVALID_ARGUMENT if the value is of another type.
+    pub fn get_f32(&self, key: &str) -> Result<f32> {
+        match self.get(key)? {
+            AttributeValue::Float(value) => Ok(*value),
             _ => Err(mismatch(key)),
         }
     }
@@ -132,6 +166,44 @@ impl<K: Into<String>, V: Into<AttributeValue>> FromIterator<(K, V)> for Attribut
                 .map(|(k, v)| (k.into(), v.into()))
                 .collect(),
         }
+    }
+}
+
+/// What a text shows of a long value.
+const MAX_STRING_BYTES: usize = 64;
+const MAX_LIST_LEN: usize = 16;
+
+/// The form of the reference; long strings and lists are cut.
+impl fmt::Display for AttributeValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::String(value) => {
+                let shown = &value[..value.len().min(MAX_STRING_BYTES)];
+                let rest = if shown.len() < value.len() { "..." } else { "" };
+                write!(f, "\"{}{rest}\"", String::from_utf8_lossy(shown))
+            }
+            Self::Bool(value) => value.fmt(f),
+            Self::Int64(value) => value.fmt(f),
+            Self::Int64List(value) => {
+                let shown: Vec<String> = value
+                    .iter()
+                    .take(MAX_LIST_LEN)
+                    .map(ToString::to_string)
+                    .collect();
+                let rest = if shown.len() < value.len() { "..." } else { "" };
+                write!(f, "[{}{rest}]", shown.join(", "))
+            }
+            Self::Float(value) => value.fmt(f),
+        }
+    }
+}
+
+/// `AttributeMap([k=1, l=[1, 2]])`, the form of the reference, by name.
+impl fmt::Display for AttributeMap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let values = self.iter().map(|(key, value)| format!("{key}={value}"));
+        let values: Vec<String> = values.collect();
+        write!(f, "AttributeMap([{}])", values.join(", "))
     }
 }
 

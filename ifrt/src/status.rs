@@ -96,6 +96,22 @@ impl Status {
         self
     }
 
+    /// The same status without the payload under `key`.
+    #[must_use]
+    pub fn without_payload(mut self, key: &str) -> Self {
+        if self.0.payloads.contains_key(key) {
+            Arc::make_mut(&mut self.0).payloads.remove(key);
+        }
+        self
+    }
+
+    /// The same code and payloads with another message.
+    #[must_use]
+    pub fn with_message(mut self, message: impl Into<String>) -> Self {
+        Arc::make_mut(&mut self.0).message = message.into().into_boxed_str();
+        self
+    }
+
     /// The same status with `; context` appended to its message.
     #[must_use]
     pub fn annotate(mut self, context: impl fmt::Display) -> Self {

@@ -3,12 +3,25 @@
 //! A context is captured when a value is made, so that an error which shows up much later can name
 //! the line that caused it. The context of the running operation stands in a thread-local stack.
 //!
+//! Errors carry the id of a context ([`attach_ref`]). Whoever shows an error to people lets
+//! [`expand`] put the text of the context in its place.
+//!
 //! # Mirrors
 //! `xla/python/ifrt/user_context.h`.
+
+mod kinds;
+mod on_status;
+mod registry;
 
 use std::cell::RefCell;
 use std::fmt::Debug;
 use std::sync::Arc;
+
+pub use kinds::{AnnotatedUserContext, BasicUserContext, ChainedUserContext, FusedUserContext};
+pub use on_status::{
+    StatusExpander, attach_id, attach_ref, expand, reattach_refs, register_expander,
+};
+pub use registry::{TrackedUserContext, TrackedUserContextRef, lookup, lookup_all, register};
 
 /// Payload key under which a status names the context that caused it, as decimal text.
 pub const USER_CONTEXT_PAYLOAD: &str = "type.googleapis.com/ifrt.UserContext";
@@ -51,8 +64,48 @@ pub struct UserContextScope {
 
 impl Drop for UserContextScope {
     fn drop(&mut self) {
-        CURRENT.with(|stack| drop(stack.borrow_mut().pop()));
+        // The context is dropped outside of the borrow, because its drop is code of the user.
+        let context = CURRENT.with(|stack| stack.borrow_mut().pop());
+        drop(context);
     }
+}
+
+/// `f` made to run under `context` wherever and whenever it is called, for example as a callback.
+///
+/// # Mirrors
+/// `WithUserContext`.
+pub fn with_user_context<A, R>(
+    context: Option<UserContextRef>,
+    f: impl Fn(A) -> R + Clone,
+) -> impl Fn(A) -> R + Clone {
+    move |argument| {
+        let _scope = scope(context.clone());
+        f(argument)
+    }
+}
+
+/// As [`with_user_context`], for a callback that runs once.
+pub fn with_user_context_once<A, R>(
+    context: Option<UserContextRef>,
+    f: impl FnOnce(A) -> R,
+) -> impl FnOnce(A) -> R {
+    move |argument| {
+        let _scope = scope(context);
+        f(argument)
+    }
+}
+
+/// `f` made to run under the context that is current now.
+///
+/// # Mirrors
+/// `WithCurrentUserContext`.
+pub fn with_current_user_context<A, R>(f: impl Fn(A) -> R + Clone) -> impl Fn(A) -> R + Clone {
+    with_user_context(current(), f)
+}
+
+/// As [`with_current_user_context`], for a callback that runs once.
+pub fn with_current_user_context_once<A, R>(f: impl FnOnce(A) -> R) -> impl FnOnce(A) -> R {
+    with_user_context_once(current(), f)
 }
 
 #[cfg(test)]

@@ -136,10 +136,12 @@ impl LayoutProperties {
             .find(|split| split.dimension == from_slowest);
         let (mut longest, mut start) = (0, 0);
         for cut in split.map_or(&[][..], |split| &split.split_indices) {
-            longest = longest.max(cut.checked_sub(start)?);
+            let piece = cut.checked_sub(start).filter(|piece| *piece >= 0)?;
+            longest = longest.max(piece);
             start = *cut;
         }
-        u64::try_from(longest.max(dim.checked_sub(start)?)).ok()
+        let rest = dim.checked_sub(start).filter(|rest| *rest >= 0)?;
+        u64::try_from(longest.max(rest)).ok()
     }
 }
 

@@ -17,3 +17,4 @@ mod layers;
 mod plans;
 mod support;
 mod tuple;
+mod values;
