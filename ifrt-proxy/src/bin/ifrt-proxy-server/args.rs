@@ -42,7 +42,12 @@ pub(crate) struct Args {
 
     /// Where to listen: grpc://HOST:PORT (port 0 takes a free one) or grpc://unix:PATH. May be
     /// given several times.
-    #[arg(long, value_name = "ADDRESS", default_value = "grpc://127.0.0.1:0")]
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        default_value = "grpc://127.0.0.1:0",
+        value_parser = parse_address
+    )]
     pub(crate) listen: Vec<ListenAddress>,
 
     /// Listen on addresses that other machines may reach. Everyone there can use the devices.
@@ -77,6 +82,12 @@ pub(crate) struct Args {
     /// The seconds after which a silent client is asked whether it lives; 0 never asks.
     #[arg(long, value_name = "SECONDS", default_value_t = default_keepalive())]
     keepalive_seconds: u64,
+}
+
+/// The error of the library without the name of its code.
+fn parse_address(text: &str) -> Result<ListenAddress, String> {
+    text.parse()
+        .map_err(|error: ifrt::Status| error.message().to_owned())
 }
 
 fn default_keepalive() -> u64 {

@@ -3,12 +3,17 @@
 //! Deleting an array, or dropping the last reference to a large one, may take milliseconds, fail,
 //! panic or never return, as the runtime pleases. None of that may delay the next request, so the
 //! ordered worker only hands things over to this thread.
+//!
+//! Waking a sleeping thread costs the one who wakes it as much as several requests. After its last
+//! item the thread therefore looks for new ones a few times before it sleeps for good, and is woken
+//! only from that sleep: a client that deletes all the time wakes nobody.
 
 use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use bytes::Bytes;
 use ifrt::{ArrayRef, LoadedExecutableRef};
@@ -26,9 +31,17 @@ pub(crate) enum Doomed {
     HostBuffer(Bytes),
 }
 
+/// How long to wait before looking for new items.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// How many times to look before sleeping for good.
+const LOOKS: u32 = 10;
+
 #[derive(Debug, Default)]
 struct Queue {
     items: VecDeque<Doomed>,
+    /// The thread sleeps until it is woken.
+    asleep: bool,
     ended: bool,
 }
 
@@ -62,9 +75,11 @@ impl Deleter {
     /// Hands things over; never waits for what becomes of them.
     pub(crate) fn push(&self, items: impl IntoIterator<Item = Doomed>) {
         let mut queue = self.0.lock();
-        let was_empty = queue.items.is_empty();
         queue.items.extend(items);
-        let wake = was_empty && !queue.items.is_empty();
+        let wake = queue.asleep && !queue.items.is_empty();
+        if wake {
+            queue.asleep = false;
+        }
         drop(queue);
         if wake {
             self.0.filled.notify_one();
@@ -83,22 +98,34 @@ impl Deleter {
 }
 
 fn run(shared: &Shared) {
-    loop {
-        let mut queue = shared.lock();
-        let item = loop {
-            if let Some(item) = queue.items.pop_front() {
-                break item;
-            }
-            if queue.ended {
-                return;
-            }
-            queue = shared
-                .filled
-                .wait(queue)
-                .unwrap_or_else(PoisonError::into_inner);
-        };
-        drop(queue);
+    while let Some(item) = next(shared) {
         dispose(item);
+    }
+}
+
+/// Waits for an item; `None` at the end.
+fn next(shared: &Shared) -> Option<Doomed> {
+    for _ in 0..LOOKS {
+        let mut queue = shared.lock();
+        let item = queue.items.pop_front();
+        if item.is_some() || queue.ended {
+            return item;
+        }
+        drop(queue);
+        thread::sleep(PAUSE);
+    }
+    let mut queue = shared.lock();
+    loop {
+        let item = queue.items.pop_front();
+        if item.is_some() || queue.ended {
+            queue.asleep = false;
+            return item;
+        }
+        queue.asleep = true;
+        queue = shared
+            .filled
+            .wait(queue)
+            .unwrap_or_else(PoisonError::into_inner);
     }
 }
 
