@@ -90,7 +90,7 @@ impl Content {
 
 impl PjrtArray {
     /// An array over `content`, made where the user is now.
-    pub(crate) fn new(
+    pub(crate) fn make(
         client: &Arc<PjrtClient>,
         dtype: DType,
         shape: Shape,
@@ -167,7 +167,7 @@ impl PjrtArray {
 
     /// A new array on one device over one of the shards.
     fn single(&self, sharding: ShardingRef, shape: Shape, content: Content) -> ArrayRef {
-        Self::new(
+        Self::make(
             &self.client,
             self.dtype,
             shape,

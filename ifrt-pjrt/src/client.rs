@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use ifrt::array::{ArrayCopySemantics, ArrayRef, ShardSemantics};
+use ifrt::array_hash::{HashMode, hash_values};
 use ifrt::array_spec::ArraySpec;
 use ifrt::attribute_map::AttributeMap;
 use ifrt::client::{Client, HostShards};
@@ -29,6 +30,7 @@ use ifrt::memory::MemoryKind;
 use ifrt::remap_plan::RemapPlan;
 use ifrt::shape::Shape;
 use ifrt::sharding::{Sharding, ShardingRef};
+use ifrt::value::ValueRef;
 use ifrt::{Code, Result, Status};
 
 use crate::compiler::PjrtCompiler;
@@ -390,6 +392,10 @@ impl Client for PjrtClient {
         copy: ArrayCopySemantics,
     ) -> Result<Vec<ArrayRef>> {
         copy::copy_arrays(&self.arc()?, arrays, devices, memory_kind, copy)
+    }
+
+    fn hash_values(&self, values: &[ValueRef], mode: HashMode) -> Completion<Vec<u64>> {
+        hash_values(values, mode)
     }
 
     fn remap_arrays(

@@ -63,6 +63,7 @@ impl PjrtCompiler {
             ));
         };
         module::check(&program.module)?;
+        let outputs_bundle_slice_sizes = options.outputs_bundle_slice_sizes;
         let options = Checked::new(&client, &options.compile_options, options.devices)?;
         Ok(in_background(&client, move |client| {
             let safe = LoadedExecutable::compile(client.safe(), &program.module, &options.bytes)?;
@@ -74,9 +75,10 @@ impl PjrtCompiler {
             let hints = Hints {
                 devices,
                 is_portable,
+                outputs_bundle_slice_sizes,
                 ..Hints::default()
             };
-            PjrtLoadedExecutable::new(client, safe, hints)
+            PjrtLoadedExecutable::load(client, safe, hints)
         }))
     }
 }

@@ -18,7 +18,8 @@ use ifrt::client::Client;
 use ifrt::device::DeviceRef;
 use ifrt::device_list::DeviceList;
 use ifrt::executable::{
-    CompiledMemoryStats, ExecuteOptions, ExecuteResult, LoadedExecutable, LoadedExecutableRef,
+    CompiledMemoryStats, ExecutableVersion, ExecuteOptions, ExecuteResult, HloModule,
+    LoadedExecutable, LoadedExecutableRef,
 };
 use ifrt::layout::Layout;
 use ifrt::user_context::{self, UserContextRef};
@@ -36,6 +37,7 @@ pub struct PjrtLoadedExecutable {
     client: Arc<PjrtClient>,
     safe: Arc<safe::executable::LoadedExecutable>,
     meta: Metadata,
+    outputs_bundle_slice_sizes: Option<Vec<usize>>,
     user_context: Option<UserContextRef>,
 }
 
@@ -44,16 +46,29 @@ impl PjrtLoadedExecutable {
     ///
     /// # Errors
     /// Those of the plugin; INTERNAL if its answers contradict each other.
-    pub(crate) fn new(
+    pub(crate) fn load(
         client: &Arc<PjrtClient>,
         safe: Arc<safe::executable::LoadedExecutable>,
         hints: Hints,
     ) -> Result<LoadedExecutableRef> {
+        let outputs_bundle_slice_sizes = hints.outputs_bundle_slice_sizes.clone();
         let meta = Metadata::read(client, &safe, hints)?;
+        if let Some(sizes) = &outputs_bundle_slice_sizes
+            && sizes
+                .iter()
+                .try_fold(0_usize, |sum, size| sum.checked_add(*size))
+                != Some(meta.outputs.len())
+        {
+            return Err(Status::invalid_argument(format!(
+                "bundles of {sizes:?} outputs do not hold the {} outputs of the program",
+                meta.outputs.len()
+            )));
+        }
         Ok(Arc::new(Self {
             client: Arc::clone(client),
             safe,
             meta,
+            outputs_bundle_slice_sizes,
             user_context: user_context::current(),
         }))
     }
@@ -92,8 +107,13 @@ impl LoadedExecutable for PjrtLoadedExecutable {
         }
     }
 
+    fn executable_version(&self) -> Result<ExecutableVersion> {
+        serialized::version(&self.client).map(ExecutableVersion::Xla)
+    }
+
     fn serialize(&self) -> Result<Bytes> {
-        serialized::save(&self.client, &self.safe, &self.meta)
+        let sizes = self.outputs_bundle_slice_sizes.as_deref();
+        serialized::save(&self.client, &self.safe, &self.meta, sizes)
     }
 
     fn parameter_shardings(&self) -> Option<Vec<HloSharding>> {
@@ -110,6 +130,10 @@ impl LoadedExecutable for PjrtLoadedExecutable {
 
     fn output_layouts(&self) -> Result<Vec<Layout>> {
         self.safe.output_layouts()
+    }
+
+    fn hlo_modules(&self) -> Result<Vec<HloModule>> {
+        program::module_of(&self.safe).map(|module| vec![module])
     }
 
     fn output_memory_kinds(&self) -> Result<Vec<Vec<String>>> {
@@ -140,6 +164,10 @@ impl LoadedExecutable for PjrtLoadedExecutable {
 
     fn cost_analysis(&self) -> Result<AttributeMap> {
         self.safe.cost_analysis()
+    }
+
+    fn outputs_bundle_slice_sizes(&self) -> Option<&[usize]> {
+        self.outputs_bundle_slice_sizes.as_deref()
     }
 
     fn execute(

@@ -214,18 +214,18 @@ mod tests {
             byte_strides: None,
             offset_bytes,
         };
-        let pack = |dims: &[i64], offset, strides: &[i64]| {
+        let packed = |dims: &[i64], offset, strides: &[i64]| {
             let mut buffer = buffer(dims, offset);
             buffer.byte_strides = Some(strides.into());
-            super::pack(&buffer, strides)
+            pack(&buffer, strides)
         };
-        assert_eq!(pack(&[3], 7, &[-2]).unwrap(), [7, 5, 3]);
-        assert_eq!(pack(&[2, 2], 0, &[1, 4]).unwrap(), [0, 4, 1, 5]);
-        assert_eq!(pack(&[2, 2], 3, &[0, 0]).unwrap(), [3; 4]);
-        assert_eq!(pack(&[], 5, &[]).unwrap(), [5]);
-        assert_eq!(pack(&[0], 5, &[3]).unwrap(), []);
+        assert_eq!(packed(&[3], 7, &[-2]).unwrap(), [7, 5, 3]);
+        assert_eq!(packed(&[2, 2], 0, &[1, 4]).unwrap(), [0, 4, 1, 5]);
+        assert_eq!(packed(&[2, 2], 3, &[0, 0]).unwrap(), [3; 4]);
+        assert_eq!(packed(&[], 5, &[]).unwrap(), [5]);
+        assert_eq!(packed(&[0], 5, &[3]).unwrap(), []);
         assert_eq!(
-            pack(&[9], 0, &[1]).unwrap_err().code(),
+            packed(&[9], 0, &[1]).unwrap_err().code(),
             Code::InvalidArgument
         );
     }

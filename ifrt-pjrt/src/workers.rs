@@ -11,6 +11,9 @@ use std::thread;
 
 type Job = Box<dyn FnOnce() + Send>;
 
+/// Compilers recurse deeply over large programs. Only what is used is taken from the system.
+const STACK_BYTES: usize = 64 << 20;
+
 /// Runs jobs on threads of their own, in the order of arrival as far as there are threads.
 pub(crate) struct Workers {
     name: &'static str,
@@ -46,6 +49,7 @@ impl Workers {
         let own = Arc::clone(self);
         let spawned = thread::Builder::new()
             .name(self.name.to_owned())
+            .stack_size(STACK_BYTES)
             .spawn(move || own.work());
         if let Err(error) = spawned {
             tracing::warn!(%error, "no thread for work that takes long: it runs in the caller");

@@ -61,7 +61,7 @@ pub(super) fn assemble(
         Some(first) => PjrtArray::of(first, client)?.custom_layout().cloned(),
         None => None,
     };
-    let assembled = PjrtArray::new(client, dtype, shape, sharding, layout, content);
+    let assembled = PjrtArray::make(client, dtype, shape, sharding, layout, content);
     consume_if_donated(client, arrays, copy)?;
     Ok(assembled)
 }
@@ -137,7 +137,7 @@ pub(super) fn remap(
         let first = sources.first().and_then(|(input, _)| inputs.get(*input));
         let layout = first.and_then(|(own, _)| own.custom_layout().cloned());
         let (shape, sharding) = (spec.shape.clone(), Arc::clone(&spec.sharding));
-        outputs.push(PjrtArray::new(
+        outputs.push(PjrtArray::make(
             client, spec.dtype, shape, sharding, layout, content,
         ));
     }

@@ -82,7 +82,7 @@ pub(super) fn copy_arrays(
         };
         let layout = own.custom_layout().cloned();
         let (dtype, shape) = (own.dtype(), own.shape().clone());
-        outputs.push(PjrtArray::new(
+        outputs.push(PjrtArray::make(
             client, dtype, shape, sharding, layout, content,
         ));
     }
@@ -184,7 +184,7 @@ pub(super) fn bitcast_arrays(
             Content::Strings(_) => return Err(invalid("BitcastArrays of strings")),
         };
         let (shape, sharding) = (spec.shape.clone(), Arc::clone(&spec.sharding));
-        outputs.push(PjrtArray::new(
+        outputs.push(PjrtArray::make(
             client,
             spec.dtype,
             shape,

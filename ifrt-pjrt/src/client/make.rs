@@ -58,7 +58,7 @@ pub(super) fn replicated(
             .map(|placement| maker.make(*placement, host));
         Content::Buffers(buffers.collect::<Result<Vec<_>>>()?.into())
     };
-    Ok(PjrtArray::new(
+    Ok(PjrtArray::make(
         client,
         host.dtype,
         host.shape.clone(),
@@ -141,7 +141,7 @@ fn one_from_shards(client: &Arc<PjrtClient>, array: HostShards<'_>) -> Result<Ar
         let make = |(host, placement)| Maker::new(client, host, layout)?.make(placement, host);
         Content::Buffers(Shards::from(shards.map(make).collect::<Result<Vec<_>>>()?))
     };
-    Ok(PjrtArray::new(
+    Ok(PjrtArray::make(
         client,
         spec.dtype,
         spec.shape,
@@ -183,7 +183,7 @@ pub(super) fn failed(
         false => Content::Buffers(buffers.into()),
     };
     let (sharding, layout) = (Arc::clone(&spec.sharding), spec.layout.clone());
-    Ok(PjrtArray::new(
+    Ok(PjrtArray::make(
         client,
         spec.dtype,
         spec.shape.clone(),

@@ -9,6 +9,9 @@ use ifrt::{Result, Status};
 /// How MLIR bytecode begins.
 const MAGIC: &[u8] = b"ML\xefR";
 
+/// Programs that people or compilers write stay far below this.
+const MAX_NESTING: usize = 512;
+
 /// The writer of portable artifacts.
 const PORTABLE_PRODUCER: &[u8] = b"StableHLO_v";
 
@@ -22,7 +25,7 @@ pub(super) fn check(module: &[u8]) -> Result<()> {
     }
     let Some(rest) = module.strip_prefix(MAGIC) else {
         return match std::str::from_utf8(module) {
-            Ok(text) if !text.contains('\0') => Ok(()),
+            Ok(text) if !text.contains('\0') => check_nesting(text),
             _ => Err(Status::invalid_argument(format!(
                 "the module is neither MLIR bytecode nor MLIR text; it begins with {:02x?}",
                 &module[..module.len().min(8)]
@@ -43,6 +46,43 @@ pub(super) fn check(module: &[u8]) -> Result<()> {
          can read; serialize it as a portable artifact of StableHLO, or as text",
         String::from_utf8_lossy(producer)
     )))
+}
+
+/// Refuses text that would overflow the stack of its reader, which recurses.
+fn check_nesting(text: &str) -> Result<()> {
+    let mut depth = 0_usize;
+    let mut bytes = text.bytes().peekable();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => skip_string(&mut bytes),
+            b'/' if bytes.peek() == Some(&b'/') => {
+                while !matches!(bytes.next(), None | Some(b'\n')) {}
+            }
+            // An arrow closes nothing.
+            b'-' if bytes.peek() == Some(&b'>') => drop(bytes.next()),
+            b'(' | b'[' | b'{' | b'<' => depth += 1,
+            b')' | b']' | b'}' | b'>' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth > MAX_NESTING {
+            return Err(Status::invalid_argument(format!(
+                "the module is MLIR text with brackets nested more than {MAX_NESTING} deep; pass it \
+                 as a portable artifact"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Skips a text to its closing quote.
+fn skip_string(bytes: &mut impl Iterator<Item = u8>) {
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'"' => break,
+            b'\\' => drop(bytes.next()),
+            _ => {}
+        }
+    }
 }
 
 /// The writer of bytecode, which stands after the version of the encoding.
@@ -74,6 +114,21 @@ mod tests {
         check("// \u{e9}\nmodule {}".as_bytes()).unwrap();
         check(&bytecode(b"\x0d", b"StableHLO_v1.15.0")).unwrap();
         check(&bytecode(b"\x02\x00", b"StableHLO_v0.9.0")).unwrap();
+    }
+
+    #[test]
+    fn nesting_counts_brackets_outside_of_strings_and_comments() {
+        let deep = |open: &str, close: &str| open.repeat(513) + &close.repeat(513);
+        for (open, close) in [("(", ")"), ("[", "]"), ("{", "}"), ("<", ">")] {
+            let error = check(deep(open, close).as_bytes()).unwrap_err();
+            assert!(error.message().contains("nested more than 512"), "{error}");
+        }
+        check("(f32) -> (f32) {}".repeat(1000).as_bytes()).unwrap();
+        check("tensor<f32> () -> ()".repeat(1000).as_bytes()).unwrap();
+        check("x = \"((((\"".repeat(1000).as_bytes()).unwrap();
+        check("// ((((\n".repeat(1000).as_bytes()).unwrap();
+        check("x = \"\\\"((((\"".repeat(1000).as_bytes()).unwrap();
+        check(b"\"never closed").unwrap();
     }
 
     #[test]

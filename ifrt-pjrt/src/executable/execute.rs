@@ -81,7 +81,7 @@ pub(super) fn execute(
             .map(|(output, sharding)| {
                 let content = Content::Failed(status.clone());
                 let (dtype, layout) = (output.shard.dtype, output.shard.layout.clone());
-                PjrtArray::new(
+                PjrtArray::make(
                     client,
                     dtype,
                     output.shape.clone(),
@@ -153,7 +153,7 @@ pub(super) fn execute(
                     .collect::<Vec<_>>();
                 let content = Content::Buffers(shards.into());
                 let (dtype, layout) = (output.shard.dtype, output.shard.layout.clone());
-                PjrtArray::new(
+                PjrtArray::make(
                     client,
                     dtype,
                     output.shape.clone(),
@@ -265,7 +265,7 @@ fn check_argument(
             let name = |layout: &Option<ifrt::Layout>| {
                 layout
                     .as_ref()
-                    .map_or("the default".to_owned(), ToString::to_string)
+                    .map_or_else(|| "the default".to_owned(), ToString::to_string)
             };
             return Err(invalid(format!(
                 "Argument {index} has the layout {}, but the program takes {}",

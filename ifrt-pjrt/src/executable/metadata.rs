@@ -72,6 +72,8 @@ pub(crate) struct Hints {
     pub(crate) output_shardings: Option<Vec<HloSharding>>,
     /// For plugins that do not give the program.
     pub(crate) donatable: Option<Vec<usize>>,
+    /// How many outputs go into each bundle.
+    pub(crate) outputs_bundle_slice_sizes: Option<Vec<usize>>,
 }
 
 fn internal(message: impl Into<String>) -> Status {

@@ -1,7 +1,9 @@
 //! What the optimized HLO module of an executable tells: the only source for the parameters of a
 //! program and for the inputs that it consumes, since the C API has no functions for them.
 
+use bytes::Bytes;
 use ifrt::dtype::DType;
+use ifrt::executable::HloModule;
 use ifrt::proto::xla::{HloModuleProto, HloModuleProtoWithConfig, OpSharding, ShapeProto};
 use ifrt::shape::Shape;
 use ifrt::xla::HloSharding;
@@ -43,7 +45,6 @@ impl Interface {
             Err(status) if status.code() == Code::Unimplemented => return Ok(None),
             program => program?,
         };
-        let malformed = |error| Status::internal(format!("the plugin gave no HLO module: {error}"));
         let module = match format.as_str() {
             HLO_WITH_CONFIG => {
                 HloModuleProtoWithConfig::decode(&*code)
@@ -108,6 +109,34 @@ impl Interface {
             donatable,
         })
     }
+}
+
+/// A serialized `HloModuleProtoWithConfig` whose module is not decoded.
+#[derive(Clone, PartialEq, Message)]
+struct ModuleBytes {
+    #[prost(bytes = "bytes", tag = "1")]
+    hlo_module: Bytes,
+}
+
+/// The optimized module as the plugin gave it.
+///
+/// # Errors
+/// UNIMPLEMENTED if the plugin does not give its programs, or in another form.
+pub(super) fn module_of(executable: &LoadedExecutable) -> Result<HloModule> {
+    let (format, code) = executable.optimized_program()?;
+    match format.as_str() {
+        HLO => Ok(HloModule::new(code.into())),
+        HLO_WITH_CONFIG => ModuleBytes::decode(&*code)
+            .map(|program| HloModule::new(program.hlo_module))
+            .map_err(malformed),
+        _ => Err(Status::unimplemented(format!(
+            "the plugin gives its programs as {format:?}"
+        ))),
+    }
+}
+
+fn malformed(error: prost::DecodeError) -> Status {
+    Status::internal(format!("the plugin gave no HLO module: {error}"))
 }
 
 /// XLA's number for a tuple.

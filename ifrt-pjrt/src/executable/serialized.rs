@@ -12,7 +12,7 @@ use std::sync::Arc;
 use bytes::{Buf, Bytes};
 use ifrt::client::Client;
 use ifrt::device_list::DeviceList;
-use ifrt::executable::LoadedExecutableRef;
+use ifrt::executable::{LoadedExecutableRef, XlaExecutableVersion};
 use ifrt::proto::xla::ifrt::serialized_xla_executable_metadata::{OutputSpec, ParameterSpec};
 use ifrt::proto::xla::ifrt::{
     Serialized, SerializedXlaExecutableMetadata, SerializedXlaExecutableVersion,
@@ -39,13 +39,19 @@ pub(super) fn save(
     client: &PjrtClient,
     executable: &LoadedExecutable,
     meta: &Metadata,
+    outputs_bundle_slice_sizes: Option<&[usize]>,
 ) -> Result<Bytes> {
-    let mut bytes = describe(client, meta)?.encode_length_delimited_to_vec();
+    let mut bytes =
+        describe(client, meta, outputs_bundle_slice_sizes)?.encode_length_delimited_to_vec();
     bytes.extend_from_slice(&executable.serialize()?);
     Ok(bytes.into())
 }
 
-fn describe(client: &PjrtClient, meta: &Metadata) -> Result<SerializedXlaExecutableMetadata> {
+fn describe(
+    client: &PjrtClient,
+    meta: &Metadata,
+    sizes: Option<&[usize]>,
+) -> Result<SerializedXlaExecutableMetadata> {
     let output_specs = meta.outputs.iter().enumerate().map(|(index, output)| {
         let sharding = meta
             .output_shardings
@@ -99,7 +105,12 @@ fn describe(client: &PjrtClient, meta: &Metadata) -> Result<SerializedXlaExecuta
             platform_id: client.platform_id(),
             runtime_abi_version: build(client)?.encode_to_vec().into(),
         }),
-        outputs_bundle_slice_sizes: Vec::new(),
+        outputs_bundle_slice_sizes: sizes
+            .unwrap_or_default()
+            .iter()
+            .map(|size| i32::try_from(*size))
+            .collect::<Result<_, _>>()
+            .map_err(|_| Status::internal("a bundle has more outputs than can be written"))?,
     })
 }
 
@@ -156,18 +167,34 @@ pub(crate) fn load(
         .iter()
         .enumerate()
         .filter(|(_, spec)| spec.donated_input);
+    let sizes = meta
+        .outputs_bundle_slice_sizes
+        .iter()
+        .map(|size| usize::try_from(*size));
+    let sizes = sizes
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|_| invalid("the serialized executable has a bundle of negative size"))?;
     let hints = Hints {
+        outputs_bundle_slice_sizes: (!sizes.is_empty()).then_some(sizes),
         devices,
         is_portable: meta.portable,
         output_shardings,
         donatable: Some(donated.map(|(index, _)| index).collect()),
     };
     let safe = LoadedExecutable::deserialize(client.safe(), &rest, &[])?;
-    PjrtLoadedExecutable::new(client, safe, hints)
+    PjrtLoadedExecutable::load(client, safe, hints)
 }
 
 fn invalid(message: impl Into<String>) -> Status {
     Status::invalid_argument(message)
+}
+
+/// The version of the executables of a client, which says for which build of the plugin they are.
+pub(super) fn version(client: &PjrtClient) -> Result<XlaExecutableVersion> {
+    Ok(XlaExecutableVersion {
+        platform_id: client.platform_id(),
+        abi_version: Some(build(client)?.encode_to_vec().into()),
+    })
 }
 
 /// What must be the same where an executable is loaded: the plugin to the byte, as far as a look at

@@ -48,8 +48,10 @@ impl LoadedExecutable {
     /// Those of the compiler.
     pub(crate) fn compile(client: &Client, module: &[u8], options: &[u8]) -> Result<Arc<Self>> {
         const FORMAT: &[u8] = b"mlir";
+        // The reader of MLIR text looks at the byte after the end, and goes on if it is not zero.
+        let terminated = [module, b"\0"].concat();
         let program = Program {
-            code: module.as_ptr().cast_mut(),
+            code: terminated.as_ptr().cast_mut(),
             code_size: module.len(),
             format: FORMAT.as_ptr(),
             format_size: FORMAT.len(),

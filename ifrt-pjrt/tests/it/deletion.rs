@@ -255,7 +255,7 @@ fn lists_of_values() {
     let arrays: Vec<_> = (0..5).map(|_| put(&client, &[4], &[1.0; 4])).collect();
     let values: Vec<ValueRef> = arrays
         .iter()
-        .map(|array| -> ValueRef { array.clone() })
+        .map(|array| Arc::clone(array) as ValueRef)
         .collect();
     assert_eq!(wait(client.ready(&values)), Ok(()));
     wait(arrays[2].delete()).unwrap();

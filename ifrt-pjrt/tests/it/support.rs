@@ -127,6 +127,7 @@ pub(crate) fn try_compile(
     let options = XlaCompileOptions {
         compile_options: options.encode_to_vec().into(),
         devices: None,
+        outputs_bundle_slice_sizes: None,
     };
     let program = Program::Hlo(HloProgram {
         module: module.into(),

@@ -33,12 +33,12 @@ fn wish<T>(wanted: &Option<T>) -> ComputeEigenvectors {
 
 /// Multiplies rows and columns by powers of two so that their norms are alike; gives the factors by
 /// which columns were multiplied. `gebal`.
-fn balance<T: Scalar>(matrix: &mut View<'_, T>) -> Vec<T::Real> {
+fn balance<T: Scalar>(matrix: &mut View<'_, T>) -> Vec<T::Part> {
     let order = matrix.rows();
-    let (zero, one) = (<T::Real as Scalar>::ZERO, <T::Real as Scalar>::ONE);
-    let (two, enough) = (<T::Real as Real>::of(2.0), <T::Real as Real>::of(0.95));
+    let (zero, one) = (<T::Part as Scalar>::ZERO, <T::Part as Scalar>::ONE);
+    let (two, enough) = (<T::Part as Real>::of(2.0), <T::Part as Real>::of(0.95));
     let (smallest, biggest) = {
-        let smallest = T::Real::SAFE_MIN / T::Real::EPSILON;
+        let smallest = T::Part::SAFE_MIN / T::Part::EPSILON;
         (smallest * two, one / smallest / two)
     };
     let mut factors = vec![one; order];
@@ -87,7 +87,7 @@ fn balance<T: Scalar>(matrix: &mut View<'_, T>) -> Vec<T::Real> {
 
 /// Gives a vector the Euclidean norm 1 and a largest element that is real.
 fn normalize<T: Scalar>(vector: &mut [T]) {
-    let zero = <T::Real as Scalar>::ZERO;
+    let zero = <T::Part as Scalar>::ZERO;
     let largest = vector
         .iter()
         .fold(zero, |largest, e| largest.larger(e.re().magnitude()).larger(e.im().magnitude()));
@@ -96,7 +96,7 @@ fn normalize<T: Scalar>(vector: &mut [T]) {
     }
     // First near one, so that the norm can be trusted.
     vector.iter_mut().for_each(|e| *e = T::from_parts(e.re() / largest, e.im() / largest));
-    let norm = super::reflector::norm(vector);
+    let norm = T::norm(vector);
     vector.iter_mut().for_each(|e| *e = T::from_parts(e.re() / norm, e.im() / norm));
     if !T::IS_COMPLEX {
         return;
@@ -114,7 +114,7 @@ fn normalize<T: Scalar>(vector: &mut [T]) {
 }
 
 /// Undoes the balancing of right (`sign` 1) or left (`sign` -1) eigenvectors.
-fn unbalance<T: Scalar>(vectors: &mut View<'_, T>, factors: &[T::Real], left: bool) {
+fn unbalance<T: Scalar>(vectors: &mut View<'_, T>, factors: &[T::Part], left: bool) {
     for col in 0..vectors.cols() {
         for (element, factor) in vectors.col_mut(col).iter_mut().zip(factors) {
             *element = if left {
@@ -136,7 +136,7 @@ pub(crate) fn complex<R: Real>(
     mut vectors: Vectors<'_, Complex<R>>,
 ) -> i32
 where
-    Complex<R>: Scalar<Real = R>,
+    Complex<R>: Scalar<Part = R>,
 {
     if !matrix.is_finite() {
         return NOT_FINITE;
@@ -178,7 +178,7 @@ pub(crate) fn real<R: Real>(
     vectors: Vectors<'_, Complex<R>>,
 ) -> i32
 where
-    Complex<R>: Scalar<Real = R>,
+    Complex<R>: Scalar<Part = R>,
 {
     if !matrix.is_finite() {
         return NOT_FINITE;
@@ -220,7 +220,7 @@ where
 /// Writes out the vectors of complex pairs, whose parts stand in two neighboring columns.
 fn unpack<R: Real>(packed: &Mat<R>, im: &[R], vectors: &mut View<'_, Complex<R>>)
 where
-    Complex<R>: Scalar<Real = R>,
+    Complex<R>: Scalar<Part = R>,
 {
     let order = packed.nrows();
     let mut col = 0;

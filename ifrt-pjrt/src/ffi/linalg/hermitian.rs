@@ -38,7 +38,7 @@ fn whole<T: Scalar>(matrix: &View<'_, T>, triangle: Triangle) -> Vec<T> {
 pub(crate) fn eigen<T: Scalar>(
     matrix: &mut View<'_, T>,
     triangle: Triangle,
-    values: &mut [T::Real],
+    values: &mut [T::Part],
     vectors: bool,
 ) -> i32 {
     let order = matrix.rows();
@@ -77,8 +77,8 @@ pub(crate) fn eigen<T: Scalar>(
 pub(crate) fn tridiagonalize<T: Scalar>(
     matrix: &mut View<'_, T>,
     triangle: Triangle,
-    diagonal: &mut [T::Real],
-    off_diagonal: &mut [T::Real],
+    diagonal: &mut [T::Part],
+    off_diagonal: &mut [T::Part],
     tau: &mut [T],
 ) {
     let order = matrix.rows();
@@ -92,7 +92,7 @@ pub(crate) fn tridiagonalize<T: Scalar>(
         Triangle::Lower => position,
         Triangle::Upper => count - 1 - position,
     };
-    let half = <T::Real as Real>::of(0.5);
+    let half = <T::Part as Real>::of(0.5);
     for col in 0..order.saturating_sub(1) {
         let tail = order - col - 1;
         let alpha = work.at(col + 1, col);

@@ -78,7 +78,7 @@ fn factor_columns<T: Scalar>(matrix: &mut View<'_, T>, pivots: &mut [usize]) -> 
             }
             let diagonal = matrix.at(position, position);
             let below = &mut matrix.col_mut(position)[position + 1..];
-            if diagonal.modulus() >= T::Real::SAFE_MIN {
+            if diagonal.modulus() >= T::Part::SAFE_MIN {
                 let factor = T::ONE.divided_by(diagonal);
                 below.iter_mut().for_each(|element| *element *= factor);
             } else {

@@ -1,7 +1,5 @@
 //! QR factorization with column exchanges: `geqp3`.
 
-use faer::MatRef;
-
 use super::one_based;
 use super::qr;
 use super::reflector::{self, Op, Side};
@@ -51,12 +49,12 @@ fn factor_free<T: Scalar>(
     pivots: &mut [i32],
     tau: &mut [T],
 ) {
-    let (zero, one) = (<T::Real as Scalar>::ZERO, <T::Real as Scalar>::ONE);
+    let (zero, one) = (<T::Part as Scalar>::ZERO, <T::Part as Scalar>::ONE);
     // Below this, what is left of a norm after subtractions is mostly rounding.
-    let unreliable = T::Real::EPSILON.root();
+    let unreliable = T::Part::EPSILON.root();
     let norm_below =
-        |matrix: &View<'_, T>, col: usize, row: usize| reflector::norm(&matrix.col(col)[row..]);
-    let mut norms: Vec<T::Real> =
+        |matrix: &View<'_, T>, col: usize, row: usize| T::norm(&matrix.col(col)[row..]);
+    let mut norms: Vec<T::Part> =
         (0..matrix.cols()).map(|col| norm_below(matrix, col, top)).collect();
     let mut exact = norms.clone();
     let mut v = vec![T::ZERO; matrix.rows()];
@@ -105,7 +103,7 @@ fn factor_free<T: Scalar>(
 
 /// The columns of a matrix in the order of `pivots`.
 #[cfg(test)]
-pub(crate) fn permuted<T: Scalar>(matrix: MatRef<'_, T>, pivots: &[i32]) -> faer::Mat<T> {
+pub(crate) fn permuted<T: Scalar>(matrix: faer::MatRef<'_, T>, pivots: &[i32]) -> faer::Mat<T> {
     faer::Mat::from_fn(matrix.nrows(), matrix.ncols(), |row, col| {
         matrix[(row, usize::try_from(pivots[col]).unwrap() - 1)]
     })

@@ -15,29 +15,29 @@ const MAX_STEPS: usize = 20;
 /// Makes the reflector whose adjoint maps `(alpha, x)` to `(beta, 0)`.
 ///
 /// Writes `v` without its leading 1 over `x`; gives the real `beta` and `tau`.
-pub(crate) fn make<T: Scalar>(alpha: T, x: &mut [T]) -> (T::Real, T) {
-    let zero = <T::Real as Scalar>::ZERO;
-    let norm = norm(x);
+pub(crate) fn make<T: Scalar>(alpha: T, x: &mut [T]) -> (T::Part, T) {
+    let zero = <T::Part as Scalar>::ZERO;
+    let norm = T::norm(x);
     if norm == zero && alpha.im() == zero {
         return (alpha.re(), T::ZERO);
     }
     let mut alpha = alpha;
-    let beta_of = |alpha: T, norm: T::Real| {
+    let beta_of = |alpha: T, norm: T::Part| {
         -(alpha.modulus().hypotenuse(norm).with_sign_of(alpha.re()))
     };
     let mut beta = beta_of(alpha, norm);
-    let smallest = T::Real::SAFE_MIN / T::Real::EPSILON;
+    let smallest = T::Part::SAFE_MIN / T::Part::EPSILON;
     let mut steps = 0;
     if beta.magnitude() < smallest {
         // A vector this short loses digits: it is made longer, and the result shorter again.
-        let longer = <T::Real as Scalar>::ONE / smallest;
+        let longer = <T::Part as Scalar>::ONE / smallest;
         while beta.magnitude() < smallest && steps < MAX_STEPS {
             steps += 1;
             x.iter_mut().for_each(|element| *element = element.scaled(longer));
             alpha = alpha.scaled(longer);
             beta *= longer;
         }
-        beta = beta_of(alpha, self::norm(x));
+        beta = beta_of(alpha, T::norm(x));
     }
     let tau = T::from_parts((beta - alpha.re()) / beta, -alpha.im() / beta);
     let scale = T::ONE.divided_by(alpha - T::from_re(beta));
@@ -46,14 +46,6 @@ pub(crate) fn make<T: Scalar>(alpha: T, x: &mut [T]) -> (T::Real, T) {
         beta *= smallest;
     }
     (beta, tau)
-}
-
-/// The Euclidean norm, without overflow on the way.
-pub(crate) fn norm<T: Scalar>(x: &[T]) -> T::Real {
-    if x.is_empty() {
-        return <T::Real as Scalar>::ZERO;
-    }
-    MatRef::from_column_major_slice(x, x.len(), 1).norm_l2()
 }
 
 /// `matrix -= scale left right^H` for two columns.

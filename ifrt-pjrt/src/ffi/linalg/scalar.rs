@@ -4,11 +4,11 @@ use std::fmt::Debug;
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
 
 use faer::traits::{ComplexField, RealField};
-use faer::{c32, c64};
+use faer::{MatRef, c32, c64};
 
 /// An element of a matrix: `f32`, `f64`, `c32` or `c64`.
 pub(crate) trait Scalar:
-    ComplexField<Real: Real>
+    ComplexField
     + Copy
     + Debug
     + Send
@@ -22,6 +22,9 @@ pub(crate) trait Scalar:
     + SubAssign
     + MulAssign
 {
+    /// The type of its parts. It is the same as `faer`'s, which does not know of [`Real`].
+    type Part: Real;
+
     /// True for complex types.
     const IS_COMPLEX: bool;
     /// Zero.
@@ -30,15 +33,17 @@ pub(crate) trait Scalar:
     const ONE: Self;
 
     /// A number from its parts; a real type drops the imaginary one.
-    fn from_parts(re: Self::Real, im: Self::Real) -> Self;
+    fn from_parts(re: Self::Part, im: Self::Part) -> Self;
     /// The real part.
-    fn re(self) -> Self::Real;
+    fn re(self) -> Self::Part;
     /// The imaginary part.
-    fn im(self) -> Self::Real;
+    fn im(self) -> Self::Part;
+    /// The Euclidean norm of a vector, without overflow on the way.
+    fn norm(vector: &[Self]) -> Self::Part;
 
     /// A real number as an element.
-    fn from_re(re: Self::Real) -> Self {
-        Self::from_parts(re, <Self::Real as Scalar>::ZERO)
+    fn from_re(re: Self::Part) -> Self {
+        Self::from_parts(re, <Self::Part as Scalar>::ZERO)
     }
 
     /// The conjugate.
@@ -47,17 +52,17 @@ pub(crate) trait Scalar:
     }
 
     /// The absolute value, without overflow on the way.
-    fn modulus(self) -> Self::Real {
+    fn modulus(self) -> Self::Part {
         self.re().hypotenuse(self.im())
     }
 
     /// The sum of the absolute values of the parts, by which LAPACK picks pivots.
-    fn size1(self) -> Self::Real {
+    fn size1(self) -> Self::Part {
         self.re().magnitude() + self.im().magnitude()
     }
 
     /// The number times a real one.
-    fn scaled(self, by: Self::Real) -> Self {
+    fn scaled(self, by: Self::Part) -> Self {
         Self::from_parts(self.re() * by, self.im() * by)
     }
 
@@ -85,7 +90,7 @@ pub(crate) trait Scalar:
 }
 
 /// A real element: `f32` or `f64`.
-pub(crate) trait Real: Scalar<Real = Self> + RealField + PartialOrd + Div<Output = Self> {
+pub(crate) trait Real: Scalar<Part = Self> + RealField + PartialOrd + Div<Output = Self> {
     /// The distance from 1 to the next number.
     const EPSILON: Self;
     /// The smallest number whose reciprocal does not overflow.
@@ -120,6 +125,8 @@ pub(crate) trait Real: Scalar<Real = Self> + RealField + PartialOrd + Div<Output
 macro_rules! real {
     ($($real:ident, $complex:ident;)*) => {$(
         impl Scalar for $real {
+            type Part = Self;
+
             const IS_COMPLEX: bool = false;
             const ZERO: Self = 0.0;
             const ONE: Self = 1.0;
@@ -136,12 +143,21 @@ macro_rules! real {
                 0.0
             }
 
+            fn norm(vector: &[Self]) -> $real {
+                if vector.is_empty() {
+                    return 0.0;
+                }
+                MatRef::from_column_major_slice(vector, vector.len(), 1).norm_l2()
+            }
+
             fn modulus(self) -> $real {
                 self.abs()
             }
         }
 
         impl Scalar for $complex {
+            type Part = $real;
+
             const IS_COMPLEX: bool = true;
             const ZERO: Self = Self { re: 0.0, im: 0.0 };
             const ONE: Self = Self { re: 1.0, im: 0.0 };
@@ -156,6 +172,13 @@ macro_rules! real {
 
             fn im(self) -> $real {
                 self.im
+            }
+
+            fn norm(vector: &[Self]) -> $real {
+                if vector.is_empty() {
+                    return 0.0;
+                }
+                MatRef::from_column_major_slice(vector, vector.len(), 1).norm_l2()
             }
         }
 

@@ -11,7 +11,7 @@ pub(crate) struct Scale<R> {
 
 impl<R: Real> Scale<R> {
     /// Multiplies a matrix by a power of two if its squares would overflow or vanish.
-    pub(crate) fn apply<T: Scalar<Real = R>>(matrix: &mut View<'_, T>) -> Self {
+    pub(crate) fn apply<T: Scalar<Part = R>>(matrix: &mut View<'_, T>) -> Self {
         let largest = matrix.largest_part();
         let small = R::SAFE_MIN.root() / R::EPSILON;
         let big = R::ONE / small;
@@ -36,7 +36,7 @@ impl<R: Real> Scale<R> {
     }
 
     /// Multiplies values that follow the scale of the matrix back.
-    pub(crate) fn undo<T: Scalar<Real = R>>(self, values: &mut [T]) {
+    pub(crate) fn undo<T: Scalar<Part = R>>(self, values: &mut [T]) {
         if self.undo != R::ONE {
             values.iter_mut().for_each(|value| *value = value.scaled(self.undo));
         }

@@ -19,7 +19,7 @@ const NOT_FINITE: i32 = -4;
 /// if the method did not converge.
 pub(crate) fn decompose<T: Scalar>(
     matrix: &mut View<'_, T>,
-    values: &mut [T::Real],
+    values: &mut [T::Part],
     vectors: Option<(&mut View<'_, T>, &mut View<'_, T>)>,
 ) -> i32 {
     if !matrix.is_finite() {

@@ -82,7 +82,7 @@ pub(crate) fn solve_perturbed<T: Scalar>(
     x: &mut View<'_, T>,
 ) {
     let order = diagonal.len();
-    let zero = <T::Real as Scalar>::ZERO;
+    let zero = <T::Part as Scalar>::ZERO;
     for col in 0..b.cols() {
         x.col_mut(col).copy_from_slice(b.col(col));
     }
@@ -139,7 +139,7 @@ pub(crate) fn solve_perturbed<T: Scalar>(
         }
     }
     largest = largest.larger(first[order - 1].modulus());
-    let perturbation = T::Real::EPSILON * largest;
+    let perturbation = T::Part::EPSILON * largest;
 
     let mut values = vec![T::ZERO; x.cols()];
     for row in (0..order).rev() {
@@ -164,10 +164,10 @@ pub(crate) fn solve_perturbed<T: Scalar>(
 /// A pivot near the given one by which all values can be divided without overflow.
 ///
 /// Very small pivots and values may both be multiplied instead.
-fn safe_pivot<T: Scalar>(pivot: T, perturbation: T::Real, values: &mut [T]) -> T {
-    let (zero, one) = (<T::Real as Scalar>::ZERO, <T::Real as Scalar>::ONE);
-    let two = <T::Real as Real>::of(2.0);
-    let smallest = T::Real::SAFE_MIN;
+fn safe_pivot<T: Scalar>(pivot: T, perturbation: T::Part, values: &mut [T]) -> T {
+    let (zero, one) = (<T::Part as Scalar>::ZERO, <T::Part as Scalar>::ONE);
+    let two = <T::Part as Real>::of(2.0);
+    let smallest = T::Part::SAFE_MIN;
     let biggest = one / smallest;
     let largest = values.iter().fold(zero, |largest, value| largest.larger(value.modulus()));
     let mut pivot = pivot;

@@ -119,7 +119,7 @@ impl<'a, T: Scalar> View<'a, T> {
     }
 
     /// Multiplies every element by a real number.
-    pub(crate) fn scale(&mut self, by: T::Real) {
+    pub(crate) fn scale(&mut self, by: T::Part) {
         for col in 0..self.cols {
             for element in self.col_mut(col) {
                 *element = element.scaled(by);
@@ -146,8 +146,8 @@ impl<'a, T: Scalar> View<'a, T> {
     }
 
     /// The largest absolute value of a part of an element; 0 for an empty matrix.
-    pub(crate) fn largest_part(&self) -> T::Real {
-        let mut largest = <T::Real as Scalar>::ZERO;
+    pub(crate) fn largest_part(&self) -> T::Part {
+        let mut largest = <T::Part as Scalar>::ZERO;
         for col in 0..self.cols {
             for element in self.col(col) {
                 largest = largest.larger(element.re().magnitude()).larger(element.im().magnitude());

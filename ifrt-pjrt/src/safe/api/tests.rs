@@ -143,8 +143,9 @@ fn functions_exist_only_inside_the_table_and_if_not_null() {
 fn errors_are_read_once_and_destroyed_once() {
     let api = Fake::new(0, 114, 1144).take().unwrap();
     let before = DESTROYED.load(Ordering::SeqCst);
+    let mut args = PluginInitializeArgs::NEW;
     // SAFETY: the function takes these arguments.
-    let status = unsafe { api.call::<PluginInitialize>(&mut PluginInitializeArgs::NEW) };
+    let status = unsafe { api.call::<PluginInitialize>(&mut args) };
     let status = status.unwrap_err();
     assert_eq!(DESTROYED.load(Ordering::SeqCst), before + 1);
     assert_eq!(status.to_string(), "UNAVAILABLE: a text of the plugin");

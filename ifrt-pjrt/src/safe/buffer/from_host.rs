@@ -70,7 +70,7 @@ impl Buffer {
                 if strides.is_none()
                     && !spec.dtype.is_sub_byte()
                     && range.len() >= ZERO_COPY_BYTES
-                    && data.addr() % ZERO_COPY_ALIGNMENT == 0 =>
+                    && data.addr().is_multiple_of(ZERO_COPY_ALIGNMENT) =>
             {
                 Some(bytes.clone())
             }

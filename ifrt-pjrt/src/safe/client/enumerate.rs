@@ -17,11 +17,11 @@ use crate::sys::{self, Function};
 
 type Raw<T> = Handle<T>;
 
+/// All devices in the order of the plugin, and all memories.
+type Lists = (Vec<Arc<DeviceData>>, Vec<Arc<MemoryData>>);
+
 /// All devices in the order of the plugin, and the memories that they refer to.
-pub(super) fn devices_and_memories(
-    api: &'static Api,
-    client: Raw<sys::Client>,
-) -> Result<(Vec<Arc<DeviceData>>, Vec<Arc<MemoryData>>)> {
+pub(super) fn devices_and_memories(api: &'static Api, client: Raw<sys::Client>) -> Result<Lists> {
     let raw_devices = raw_devices(api, client)?;
     let raw_memories = absent_if_unimplemented(raw_memories(api, client))?.unwrap_or_default();
     let devices = raw_devices

@@ -1,1 +1,123 @@
-//! Tests.
+//! Both kinds of eigenvectors against the matrix.
+
+use super::super::testing::*;
+use super::*;
+use faer::{MatRef, c32, c64};
+
+/// Asserts `A v = lambda v` or `u^H A = lambda u^H` for every column.
+fn check_pairs<C: Scalar>(a: MatRef<'_, C>, values: &[C], vectors: &[C], left: bool) {
+    let order = a.nrows();
+    let vectors = mat(vectors, order, order);
+    let a = if left { adjoint(a) } else { a.to_owned() };
+    let images = times(a.as_ref(), vectors.as_ref());
+    let scaled = Mat::from_fn(order, order, |row, col| {
+        vectors[(row, col)] * if left { values[col].conjugate() } else { values[col] }
+    });
+    // The matrix itself sets the size of what rounding may do.
+    let with_a = |m: &Mat<C>| {
+        Mat::from_fn(order, 2 * order, |row, col| {
+            if col < order { m[(row, col)] } else { a[(row, col - order)] }
+        })
+    };
+    assert_close(with_a(&images).as_ref(), with_a(&scaled).as_ref(), if left { "u" } else { "v" });
+    for col in 0..order {
+        let column: Vec<C> = (0..order).map(|row| vectors[(row, col)]).collect();
+        let norm = to_f64(C::norm(&column));
+        assert!((norm - 1.0).abs() < 1e-5, "norm {norm}");
+        let peak = column.iter().max_by(|a, b| to_f64(a.modulus()).total_cmp(&to_f64(b.modulus())));
+        let peak = *peak.unwrap();
+        assert!(to_f64(peak.im().magnitude()) <= 1e-5 || column.iter().any(|other| {
+            to_f64(other.modulus()) >= to_f64(peak.modulus()) * 0.99999
+                && other.im() == <C::Part as Scalar>::ZERO
+        }));
+    }
+}
+
+fn check_complex<R: Real>(data: &[Complex<R>], order: usize)
+where
+    Complex<R>: Scalar<Part = R>,
+{
+    let zero = Complex::<R>::ZERO;
+    let mut values = vec![zero; order];
+    let (mut left, mut right) = (vec![zero; order * order], vec![zero; order * order]);
+    let mut work = data.to_vec();
+    let vectors = Vectors {
+        left: Some(View::new(&mut left, order, order)),
+        right: Some(View::new(&mut right, order, order)),
+    };
+    assert_eq!(complex(&mut View::new(&mut work, order, order), &mut values, vectors), 0);
+    let a = mat(data, order, order);
+    check_pairs(a.as_ref(), &values, &right, false);
+    check_pairs(a.as_ref(), &values, &left, true);
+}
+
+fn check_real<R: Real>(data: &[R], order: usize) -> Vec<Complex<R>>
+where
+    Complex<R>: Scalar<Part = R>,
+{
+    let zero = Complex::<R>::ZERO;
+    let (mut re, mut im) = (vec![R::ZERO; order], vec![R::ZERO; order]);
+    let (mut left, mut right) = (vec![zero; order * order], vec![zero; order * order]);
+    let mut work = data.to_vec();
+    let vectors = Vectors {
+        left: Some(View::new(&mut left, order, order)),
+        right: Some(View::new(&mut right, order, order)),
+    };
+    assert_eq!(real(&mut View::new(&mut work, order, order), &mut re, &mut im, vectors), 0);
+    let values: Vec<Complex<R>> =
+        re.iter().zip(&im).map(|(re, im)| Complex::from_parts(*re, *im)).collect();
+    let mut col = 0;
+    while col < order {
+        if im[col] != R::ZERO {
+            assert!(im[col] > R::ZERO && im[col + 1] == -im[col] && re[col + 1] == re[col]);
+            col += 1;
+        }
+        col += 1;
+    }
+    let data: Vec<Complex<R>> = data.iter().map(|re| Complex::from_re(*re)).collect();
+    let a = mat(&data, order, order);
+    check_pairs(a.as_ref(), &values, &right, false);
+    check_pairs(a.as_ref(), &values, &left, true);
+    values
+}
+
+#[test]
+fn complex_vectors_fit_their_values() {
+    for order in ORDERS {
+        check_complex(&Random(101).matrix::<c32>(order, order), order);
+        check_complex(&Random(101).matrix::<c64>(order, order), order);
+    }
+}
+
+#[test]
+fn real_vectors_fit_their_values() {
+    for order in ORDERS {
+        check_real(&Random(102).matrix::<f32>(order, order), order);
+        check_real(&Random(102).matrix::<f64>(order, order), order);
+    }
+}
+
+#[test]
+fn known_values_are_found() {
+    let values = check_real(&[0.0, 1.0, -1.0, 0.0], 2);
+    assert_eq!(values, [Complex::new(0.0, 1.0), Complex::new(0.0, -1.0)]);
+    // A defective matrix, and one with rows of very different size.
+    check_real(&[1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0], 3);
+    check_real(&[1.0f64, 1e-6, 1e6, 2.0], 2);
+    check_real(&[0.0; 16], 4);
+    let mut identity = vec![0.0f32; 100];
+    View::new(&mut identity, 10, 10).fill_identity();
+    check_real(&identity, 10);
+}
+
+#[test]
+fn numbers_that_are_none_are_refused() {
+    for poison in poisons::<f64>() {
+        let mut data = Random(103).matrix::<f64>(4, 4);
+        data[3] = poison;
+        let (mut re, mut im) = ([0.0; 4], [0.0; 4]);
+        let vectors = Vectors { left: None, right: None };
+        let info = real(&mut View::new(&mut data, 4, 4), &mut re, &mut im, vectors);
+        assert_eq!(info, NOT_FINITE);
+    }
+}

@@ -69,7 +69,7 @@ fn iterate<T: Scalar>(
 /// Turns row and column `row` so that the element left of the diagonal is real and not negative.
 fn make_real<T: Scalar>(h: &mut View<'_, T>, z: &mut View<'_, T>, row: usize, order: usize) {
     let sub = h.at(row, row - 1);
-    if sub.im() == <T::Real as Scalar>::ZERO {
+    if sub.im() == <T::Part as Scalar>::ZERO {
         return;
     }
     let length = sub.modulus();
@@ -98,16 +98,16 @@ fn turn<T: Scalar>(h: &mut View<'_, T>, z: &mut View<'_, T>, row: usize, phase: 
     z.col_mut(row).iter_mut().for_each(|element| *element *= phase);
 }
 
-fn real_below<T: Scalar>(h: &View<'_, T>, row: usize) -> T::Real {
+fn real_below<T: Scalar>(h: &View<'_, T>, row: usize) -> T::Part {
     h.at(row + 1, row).re().magnitude()
 }
 
 /// Where the block begins that ends at `end`: below a subdiagonal element that is negligible.
 fn start_of_block<T: Scalar>(h: &View<'_, T>, low: usize, end: usize) -> usize {
     let order = h.rows();
-    let epsilon = <T::Real as Real>::EPSILON;
-    let size = <T::Real as Real>::of(f64::from(u32::try_from(order).unwrap_or(u32::MAX)));
-    let tiny = <T::Real as Real>::SAFE_MIN * (size / epsilon);
+    let epsilon = <T::Part as Real>::EPSILON;
+    let size = <T::Part as Real>::of(f64::from(u32::try_from(order).unwrap_or(u32::MAX)));
+    let tiny = <T::Part as Real>::SAFE_MIN * (size / epsilon);
     let mut row = end;
     while row > low {
         let sub = h.at(row, row - 1).size1();
@@ -116,7 +116,7 @@ fn start_of_block<T: Scalar>(h: &View<'_, T>, low: usize, end: usize) -> usize {
         }
         let (above, here) = (h.at(row - 1, row - 1), h.at(row, row));
         let mut neighbors = above.size1() + here.size1();
-        if neighbors == <T::Real as Scalar>::ZERO {
+        if neighbors == <T::Part as Scalar>::ZERO {
             if row >= 2 {
                 neighbors += real_below(h, row - 2);
             }
@@ -143,8 +143,8 @@ fn start_of_block<T: Scalar>(h: &View<'_, T>, low: usize, end: usize) -> usize {
 /// The eigenvalue of the last two rows that is nearer to the last element, or a number that breaks a
 /// cycle.
 fn shift<T: Scalar>(h: &View<'_, T>, start: usize, end: usize, stagnation: usize) -> T {
-    let zero = <T::Real as Scalar>::ZERO;
-    let exceptional = |size: T::Real| T::from_re(<T::Real as Real>::of(0.75) * size);
+    let zero = <T::Part as Scalar>::ZERO;
+    let exceptional = |size: T::Part| T::from_re(<T::Part as Real>::of(0.75) * size);
     if stagnation.is_multiple_of(2 * PATIENCE) {
         return exceptional(real_below(h, end - 1)) + h.at(end, end);
     }
@@ -157,10 +157,10 @@ fn shift<T: Scalar>(h: &View<'_, T>, start: usize, end: usize, stagnation: usize
     if size == zero {
         return last;
     }
-    let x = (h.at(end - 1, end - 1) - last).scaled(<T::Real as Real>::of(0.5));
+    let x = (h.at(end - 1, end - 1) - last).scaled(<T::Part as Real>::of(0.5));
     let size_x = x.size1();
     size = size.larger(size_x);
-    let over = |value: T, by: T::Real| T::from_parts(value.re() / by, value.im() / by);
+    let over = |value: T, by: T::Part| T::from_parts(value.re() / by, value.im() / by);
     let (scaled_x, scaled_u) = (over(x, size), over(coupling, size));
     let mut y = root(scaled_x * scaled_x + scaled_u * scaled_u).scaled(size);
     if size_x > zero {
@@ -174,8 +174,8 @@ fn shift<T: Scalar>(h: &View<'_, T>, start: usize, end: usize, stagnation: usize
 
 /// The square root with a real part that is not negative.
 fn root<T: Scalar>(value: T) -> T {
-    let zero = <T::Real as Scalar>::ZERO;
-    let half = <T::Real as Real>::of(0.5);
+    let zero = <T::Part as Scalar>::ZERO;
+    let half = <T::Part as Real>::of(0.5);
     let (re, im) = (value.re(), value.im());
     if re == zero && im == zero {
         return T::ZERO;
@@ -206,7 +206,7 @@ fn first_column<T: Scalar>(h: &View<'_, T>, start: usize, end: usize, shift: T) 
         }
         let above = real_below(h, row - 1);
         let bound = v0.size1() * (h00.size1() + h11.size1());
-        if above * v1.magnitude() <= <T::Real as Real>::EPSILON * bound {
+        if above * v1.magnitude() <= <T::Part as Real>::EPSILON * bound {
             return (row, column);
         }
         row -= 1;
