@@ -40,6 +40,8 @@ pub mod index;
 pub mod layer;
 pub mod layout;
 pub mod memory;
+#[cfg(feature = "mock")]
+pub mod mock;
 pub mod program;
 pub mod proto;
 pub mod remap_plan;

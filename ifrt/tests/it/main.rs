@@ -14,6 +14,7 @@ mod deletion;
 mod domains;
 mod execute;
 mod layers;
+mod mock;
 mod plans;
 mod support;
 mod tuple;
