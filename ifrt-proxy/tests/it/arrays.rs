@@ -412,3 +412,91 @@ async fn remap_swaps_shards() {
     );
     server.stop().await.unwrap();
 }
+
+/// Shardings as bytes, captured from an unmodified client.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn shardings_of_an_unmodified_client() {
+    use ifrt::proto::xla::ifrt::{Serialized, ShardingProto};
+
+    let bytes = |hex: &str| -> Vec<u8> {
+        (0..hex.len())
+            .step_by(2)
+            .map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap())
+            .collect()
+    };
+    let sharding = |hex: &str| ShardingProto {
+        serialized_sharding: Some(Serialized {
+            type_name: "xla::ifrt::HloSharding".to_owned(),
+            data: bytes(hex).into(),
+        }),
+    };
+    let server = TestServer::start().await;
+    let mut client = server.client().await;
+    // Device 1; all of four devices; the pinned memory of device 0.
+    for (hex, shards) in [
+        ("0a030a010112001a06646576696365", 1),
+        ("0a060a040001020312001a06646576696365", 4),
+        ("0a030a010012001a0b70696e6e65645f686f7374", 1),
+    ] {
+        let array = client.new_handle();
+        let op_id = client.send(make_array_with(&*server.fake, array, |request| {
+            request.sharding = Some(sharding(hex));
+        }));
+        client.upload(array, &7.0_f32.to_le_bytes()).await.unwrap();
+        client.answer(op_id).await.unwrap();
+        let handles: Vec<u64> = (0..shards).map(|_| client.new_handle()).collect();
+        client.call(disassemble(array, &handles)).await.unwrap();
+        for handle in handles {
+            assert_eq!(client.fetch(handle).await.unwrap(), [7.0], "{hex}");
+        }
+    }
+    // A 2x2 mesh: P('x','y') with a shard for each device, and P('y', None) with two copies of
+    // two shards. Whole array: [[0, 1], [2, 3]].
+    for (hex, buffers, expected) in [
+        (
+            "0a060a0400010203120c08031a0202024a01045201001a06646576696365",
+            vec![
+                (vec![0.0], vec![0]),
+                (vec![1.0], vec![1]),
+                (vec![2.0], vec![2]),
+                (vec![3.0], vec![3]),
+            ],
+            [vec![0.0], vec![1.0], vec![2.0], vec![3.0]],
+        ),
+        (
+            "0a060a0400010203121108031a0302010230014a020202520201001a06646576696365",
+            vec![(vec![0.0, 1.0], vec![0, 2]), (vec![2.0, 3.0], vec![1, 3])],
+            [
+                vec![0.0, 1.0],
+                vec![2.0, 3.0],
+                vec![0.0, 1.0],
+                vec![2.0, 3.0],
+            ],
+        ),
+    ] {
+        let mut spec = array_spec(&[2, 2], &tiled_rows(&*server.fake, &[0, 1]));
+        spec.sharding = Some(sharding(hex));
+        let handles: Vec<u64> = buffers.iter().map(|_| client.new_handle()).collect();
+        let dims = [1, i64::try_from(buffers[0].0.len()).unwrap()];
+        let shards: Vec<_> = buffers
+            .iter()
+            .zip(&handles)
+            .map(|((_, shards), handle)| (*handle, &dims[..], &[8, 4][..], &shards[..]))
+            .collect();
+        let op_id = client.send(make_from_shards(handles[0], spec, &shards));
+        for ((values, _), handle) in buffers.iter().zip(&handles) {
+            let data: Vec<u8> = values
+                .iter()
+                .flat_map(|value: &f32| value.to_le_bytes())
+                .collect();
+            client.upload(*handle, &data).await.unwrap();
+        }
+        client.answer(op_id).await.unwrap();
+        let parts: Vec<u64> = (0..4).map(|_| client.new_handle()).collect();
+        client.call(disassemble(handles[0], &parts)).await.unwrap();
+        for (part, expected) in parts.into_iter().zip(expected) {
+            assert_eq!(client.fetch(part).await.unwrap(), expected, "{hex}");
+        }
+    }
+    server.stop().await.unwrap();
+}

@@ -12,6 +12,8 @@
 mod support;
 
 mod arrays;
+#[cfg(feature = "bin")]
+mod binary;
 mod bursts;
 mod contexts;
 mod deletion;

@@ -34,8 +34,8 @@ pub(crate) enum Outgoing {
 #[derive(Debug)]
 pub(crate) struct Responder {
     sender: mpsc::UnboundedSender<Outgoing>,
-    /// The number of the next response. Held while a response is sent, so numbers ascend on the
-    /// wire.
+    /// The number of the next response. Held while reports are taken, so that a context which ends
+    /// after a response was numbered is reported under a higher number.
     next_number: Lock<i64>,
     ended: Arc<EndedContexts>,
 }
@@ -85,25 +85,29 @@ impl Responder {
 
     fn send(
         &self,
-        response: IfrtResponse,
+        mut response: IfrtResponse,
         numbering: Numbering,
         room: Option<OwnedSemaphorePermit>,
     ) {
-        let mut response = Box::new(response);
         let has_body = response.response.is_some();
-        let mut next_number = self.next_number.lock();
         if let Some(metadata) = &mut response.response_metadata {
             match numbering {
                 Numbering::Kept => metadata.seq_num = -1,
                 Numbering::Numbered if has_body => {
-                    metadata.seq_num = *next_number;
-                    metadata.destroyed_user_context_ids = self.ended.take();
-                    *next_number += 1;
+                    (metadata.seq_num, metadata.destroyed_user_context_ids) = self.number();
                 }
                 Numbering::Numbered | Numbering::Batched => {}
             }
         }
-        self.deliver(Outgoing::Response(response, room));
+        self.deliver(Outgoing::Response(Box::new(response), room));
+    }
+
+    /// The number of the next response and the reports that go with it.
+    fn number(&self) -> (i64, Vec<u64>) {
+        let mut next_number = self.next_number.lock();
+        let number = *next_number;
+        *next_number += 1;
+        (number, self.ended.take())
     }
 
     fn deliver(&self, outgoing: Outgoing) {
@@ -183,9 +187,12 @@ impl Pending {
 impl Drop for Reply {
     fn drop(&mut self) {
         if let Some(pending) = self.0.take() {
-            pending.send(Err(Failure::from(Status::internal(
-                "the server gave up this request without an answer",
-            ))));
+            let why = if std::thread::panicking() {
+                "the server panicked while it handled this request"
+            } else {
+                "the server gave up this request without an answer"
+            };
+            pending.send(Err(Failure::from(Status::internal(why))));
         }
     }
 }
