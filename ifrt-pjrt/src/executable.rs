@@ -125,7 +125,14 @@ impl LoadedExecutable for PjrtLoadedExecutable {
     }
 
     fn parameter_layouts(&self) -> Result<Vec<Layout>> {
-        self.safe.parameter_layouts()
+        let inputs = self.meta.inputs.as_ref();
+        match self.safe.parameter_layouts() {
+            // Older plugins only tell them in the program.
+            Err(status) if status.code() == Code::Unimplemented => inputs
+                .and_then(|inputs| inputs.iter().map(|i| i.parameter.layout.clone()).collect())
+                .ok_or(status),
+            layouts => layouts,
+        }
     }
 
     fn output_layouts(&self) -> Result<Vec<Layout>> {

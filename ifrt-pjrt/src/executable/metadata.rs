@@ -324,6 +324,7 @@ fn read_inputs(
         .filter(|layouts| layouts.len() == parameters.len());
     let input = |(index, parameter): (usize, &Parameter)| {
         let layout = layouts.as_ref().and_then(|layouts| layouts.get(index));
+        let layout = layout.or(parameter.layout.as_ref());
         Input {
             layout: client.custom_layout(parameter.dtype, &parameter.shape, layout),
             parameter: parameter.clone(),

@@ -4,7 +4,11 @@
 use bytes::Bytes;
 use ifrt::dtype::DType;
 use ifrt::executable::HloModule;
-use ifrt::proto::xla::{HloModuleProto, HloModuleProtoWithConfig, OpSharding, ShapeProto};
+use ifrt::layout::Layout;
+use ifrt::proto::xla::{
+    HloModuleProto, HloModuleProtoWithConfig, LayoutProto, OpSharding, ShapeProto,
+};
+use ifrt::serdes::xla_layout_from_proto;
 use ifrt::shape::Shape;
 use ifrt::xla::HloSharding;
 use ifrt::{Code, Result, Status};
@@ -23,6 +27,8 @@ const HLO_WITH_CONFIG: &str = "hlo_with_config";
 pub(crate) struct Parameter {
     pub(crate) dtype: DType,
     pub(crate) shape: Shape,
+    /// `None` if the module does not tell it.
+    pub(crate) layout: Option<Layout>,
 }
 
 /// The interface of an optimized module.
@@ -147,6 +153,14 @@ fn read_parameter(shape: &ShapeProto) -> Result<Parameter> {
     Ok(Parameter {
         dtype: DType::from_primitive_type(shape.element_type).map_err(internal)?,
         shape: Shape::new(shape.dimensions.clone()).map_err(internal)?,
+        layout: shape.layout.as_deref().and_then(|layout| {
+            // Where the data is, is told by the memory kind.
+            let layout = LayoutProto {
+                memory_space: 0,
+                ..layout.clone()
+            };
+            xla_layout_from_proto(&layout).ok()
+        }),
     })
 }
 

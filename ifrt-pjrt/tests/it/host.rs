@@ -39,7 +39,14 @@ fn every_dtype_comes_back_as_it_went() {
             continue;
         }
         let sent = elements(*dtype);
-        let array = put_bytes(&client, *dtype, &[7], &sent).unwrap();
+        let array = match put_bytes(&client, *dtype, &[7], &sent) {
+            // Plugins that are older than the type say so.
+            Err(error) if error.code() == Code::Unimplemented => {
+                assert!(client.plugin().api_minor() < 114, "{error}");
+                continue;
+            }
+            array => array.unwrap(),
+        };
         assert_eq!(array.dtype(), *dtype);
         assert_eq!(fetch_bytes(&array).unwrap(), sent, "{dtype}");
         let bits = u64::try_from(dtype.bit_size().unwrap()).unwrap();
@@ -422,7 +429,13 @@ fn layouts() {
         client.make_array_from_host_buffer(host, on(&client, 0), Some(Layout::parse(layout)?))
     };
     for layout in ["{1,0}", "{0,1}"] {
-        let array = make(layout).unwrap();
+        let array = match make(layout) {
+            Err(error) if layout == "{0,1}" && client.plugin().api_minor() < 115 => {
+                assert_eq!(error.code(), Code::Unimplemented);
+                continue;
+            }
+            array => array.unwrap(),
+        };
         assert_eq!(
             array.layout().unwrap(),
             Some(Layout::parse(layout).unwrap())

@@ -175,9 +175,12 @@ fn an_argument_in_another_layout_is_refused() {
     let bytes = bytes_of(&[1.0, 2.0, 3.0, 4.0]);
     let host = HostBuffer::dense(HostData::Borrowed(&bytes), DType::F32, shape(&[2, 2]));
     let layout = ifrt::Layout::parse("{0,1}").unwrap();
-    let x = client
-        .make_array_from_host_buffer(host, on(&client, 0), Some(layout))
-        .unwrap();
+    let x = client.make_array_from_host_buffer(host, on(&client, 0), Some(layout));
+    if client.plugin().api_minor() < 115 {
+        assert_eq!(x.unwrap_err().code(), Code::Unimplemented);
+        return;
+    }
+    let x = x.unwrap();
     let error = run(&f, &[&x]).unwrap_err();
     assert_eq!(error.code(), Code::InvalidArgument);
     assert!(error.message().contains("{0,1}"), "{error}");
@@ -197,11 +200,15 @@ fn errors_travel_through_programs() {
     let x = client.make_error_arrays(error, &[spec]).unwrap().remove(0);
     assert_eq!((x.dtype(), x.shape()), (DType::F32, &shape(&[4])));
     let ready = wait(x.ready()).unwrap_err();
-    assert_eq!(ready.to_string(), "UNAVAILABLE: the disk is gone");
-    assert_eq!(
-        ready.payload("url").map(|value| &value[..]),
-        Some(&b"value"[..])
-    );
+    assert_eq!(ready.code(), Code::Unavailable);
+    // Some plugins put words before it.
+    assert!(ready.message().ends_with("the disk is gone"), "{ready}");
+    if client.plugin().api_minor() >= 103 {
+        assert_eq!(
+            ready.payload("url").map(|value| &value[..]),
+            Some(&b"value"[..])
+        );
+    }
     assert!(
         fetch_bytes(&x)
             .unwrap_err()
