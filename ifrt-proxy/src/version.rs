@@ -44,7 +44,7 @@ impl fmt::Display for Version {
 
 /// The protocol version from which on the status of an execution is fetched by a request of its
 /// own and no longer as a future.
-pub(crate) const FETCH_EXECUTE_RESULT: i32 = 21;
+pub const FETCH_EXECUTE_RESULT: i32 = 21;
 
 /// The version to speak with a client that understands `min` to `max`.
 ///

@@ -21,7 +21,8 @@ pub struct Limits {
     pub max_sessions: usize,
     /// How often a silent connection is asked whether its peer lives; `None` never asks.
     pub keepalive_interval: Option<Duration>,
-    /// How long a peer may take to answer that before its connection is closed.
+    /// How long a peer may take to answer that before its connection is closed. A program that is
+    /// suspended (Ctrl-Z, a debugger) does not answer, and its session cannot be taken up again.
     pub keepalive_timeout: Duration,
     /// How long a shutdown waits for connections to close and for memory to be freed.
     pub shutdown_grace: Duration,
@@ -35,8 +36,8 @@ impl Default for Limits {
             max_pending_request_bytes: 1 << 30,
             max_host_buffer_bytes: 1 << 40,
             max_sessions: 1024,
-            keepalive_interval: Some(Duration::from_secs(30)),
-            keepalive_timeout: Duration::from_secs(60),
+            keepalive_interval: Some(Duration::from_secs(60)),
+            keepalive_timeout: Duration::from_secs(3600),
             shutdown_grace: Duration::from_secs(5),
         }
     }

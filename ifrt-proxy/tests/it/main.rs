@@ -23,6 +23,8 @@ mod handshake;
 mod host_buffers;
 mod init;
 mod isolation;
+mod rearrange;
+mod refusals;
 mod sessions;
 mod shutdown;
 mod unix_socket;

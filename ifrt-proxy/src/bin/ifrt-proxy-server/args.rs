@@ -82,6 +82,14 @@ pub(crate) struct Args {
     /// The seconds after which a silent client is asked whether it lives; 0 never asks.
     #[arg(long, value_name = "SECONDS", default_value_t = default_keepalive())]
     keepalive_seconds: u64,
+
+    /// The seconds that it may take to answer. A suspended program does not answer.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = Limits::default().keepalive_timeout.as_secs()
+    )]
+    keepalive_timeout_seconds: u64,
 }
 
 /// The error of the library without the name of its code.
@@ -106,6 +114,7 @@ impl Args {
             0 => None,
             seconds => Some(Duration::from_secs(seconds)),
         };
+        limits.keepalive_timeout = Duration::from_secs(self.keepalive_timeout_seconds);
         limits
     }
 }

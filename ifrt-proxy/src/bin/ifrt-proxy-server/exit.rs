@@ -8,7 +8,7 @@ use ifrt::{Client, Result};
 use tokio::runtime::Runtime;
 
 /// How long the plugin may take to give its devices back.
-const GRACE: Duration = Duration::from_secs(5);
+const GRACE: Duration = Duration::from_secs(2);
 
 /// Ends the threads and the client of the plugin, or gives up waiting for them.
 ///

@@ -81,7 +81,9 @@ fn run(args: &Args) -> Result<()> {
             .await
             .map(|()| client)
     });
-    exit::within_grace(runtime, served)
+    exit::within_grace(runtime, served)?;
+    tracing::info!("stopped");
+    Ok(())
 }
 
 /// The client of the plugin.
