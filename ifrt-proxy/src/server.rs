@@ -148,6 +148,7 @@ impl Server {
         // The number of concurrent streams stays unlimited: each upload is one, and clients take a
         // refused stream for the end of the session.
         let (stop, stopped) = oneshot::channel::<()>();
+        let (incoming, mut accepting) = listener::incoming(listeners);
         let serving = tonic::transport::Server::builder()
             .initial_stream_window_size(STREAM_WINDOW_BYTES)
             .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
@@ -157,7 +158,7 @@ impl Server {
             .http2_keepalive_interval(limits.keepalive_interval)
             .http2_keepalive_timeout(Some(limits.keepalive_timeout))
             .add_service(service)
-            .serve_with_incoming_shutdown(listener::incoming(listeners), async {
+            .serve_with_incoming_shutdown(incoming, async {
                 // The sender goes when this function does, which stops the server as well.
                 drop(stopped.await);
             });
@@ -171,6 +172,7 @@ impl Server {
         drop(stop);
         let ended = async {
             let served = serving.await.map_err(serve_error);
+            while accepting.join_next().await.is_some() {}
             sessions.until_freed().await;
             served
         };

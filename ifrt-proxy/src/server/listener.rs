@@ -16,6 +16,7 @@ use std::time::Duration;
 use ifrt::{Result, Status};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt};
 
@@ -141,23 +142,27 @@ fn tcp_error(address: &ListenAddress, error: &io::Error) -> Status {
     }
 }
 
-/// The connections of all listeners. Dropped, the listeners are closed.
+/// The connections of all listeners, and the tasks that accept them. The tasks end, and the
+/// listeners are closed, when the stream is dropped.
 pub(crate) fn incoming(
     listeners: Vec<Listener>,
-) -> impl Stream<Item = std::result::Result<Connection, Infallible>> {
+) -> (
+    impl Stream<Item = std::result::Result<Connection, Infallible>>,
+    JoinSet<()>,
+) {
     let (sender, receiver) = mpsc::channel(64);
+    let mut tasks = JoinSet::new();
     for listener in listeners {
         let sender = sender.clone();
-        tokio::spawn(async move {
+        tasks.spawn(async move {
             let closed = sender.clone();
             tokio::select! {
                 () = accept_all(&listener, sender) => {}
                 () = closed.closed() => {}
             }
-            tracing::debug!("{} is closed", listener.address);
         });
     }
-    ReceiverStream::new(receiver).map(Ok)
+    (ReceiverStream::new(receiver).map(Ok), tasks)
 }
 
 async fn accept_all(listener: &Listener, sender: mpsc::Sender<Connection>) {

@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc as std_mpsc};
 
 use ifrt::serdes::SerDesVersion;
-use ifrt::{Client, Status, user_context};
+use ifrt::{Client, Result, Status, user_context};
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 
@@ -187,16 +187,16 @@ impl Session {
         }
     }
 
-    /// Ends the session: waits of the worker end, the client's stream ends with `status`, and
+    /// Ends the session: waits of the worker end, the client's stream ends with `reason`, and
     /// everything that the client had is freed in the background. `freed` runs after that.
     ///
     /// Only the first call does anything.
-    pub(crate) fn end(self: &Arc<Self>, status: Status, freed: impl FnOnce() + Send + 'static) {
+    pub(crate) fn end(self: &Arc<Self>, reason: Result<()>, freed: impl FnOnce() + Send + 'static) {
         if self.ending.swap(true, Ordering::AcqRel) {
             return;
         }
         self.ended.send_replace(true);
-        self.responder.end(status);
+        self.responder.end(reason);
         let session = Arc::clone(self);
         drop(self.background.spawn_blocking(move || {
             session.free();

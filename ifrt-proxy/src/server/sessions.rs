@@ -88,11 +88,11 @@ impl Sessions {
     }
 
     /// Ends a session. Only the first call for it does anything.
-    pub(crate) fn end(self: &Arc<Self>, session: &Arc<Session>, status: Status) {
+    pub(crate) fn end(self: &Arc<Self>, session: &Arc<Session>, reason: Result<()>) {
         let known = self.open.lock().sessions.remove(&session.id);
         drop(known);
         let sessions = Arc::clone(self);
-        session.end(status, move || {
+        session.end(reason, move || {
             sessions.unfreed.send_modify(|count| *count -= 1);
         });
     }
@@ -104,7 +104,7 @@ impl Sessions {
         let sessions: Vec<_> = open.sessions.values().cloned().collect();
         drop(open);
         for session in sessions {
-            self.end(&session, stopping());
+            self.end(&session, Err(stopping()));
         }
     }
 

@@ -177,3 +177,16 @@ async fn pending_requests_are_bounded() {
     }
     server.stop().await.unwrap();
 }
+
+/// A client that ends its requests has said goodbye: nothing is left, and that is no error.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_says_goodbye() {
+    let server = TestServer::start().await;
+    let mut client = server.client().await;
+    furnish(&server, &mut client).await;
+    let (closed, _) = tokio::sync::mpsc::unbounded_channel();
+    drop(std::mem::replace(&mut client.requests, closed));
+    client.end().await.unwrap();
+    until("the session is freed", || server.fake.live_bytes() == 0).await;
+    server.stop().await.unwrap();
+}

@@ -1,5 +1,7 @@
 //! The end of the server.
 
+use std::os::unix::net::UnixStream;
+
 use ifrt::fake::FakeOptions;
 use ifrt::fake::fault::{Fault, Gate, Op, When};
 use ifrt_proxy::server::{Limits, Listener};
@@ -50,12 +52,18 @@ async fn a_client_that_does_not_react_does_not_keep_the_server() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_new_clients_after_the_end() {
-    let server = TestServer::start().await;
-    let address = server.address.clone();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x.sock");
+    let address = format!("grpc://unix:{}", path.display());
+    let server = TestServer::listening(FakeOptions::default(), Limits::default(), &address).await;
+    drop(UnixStream::connect(&path).unwrap());
     server.stop().await.unwrap();
-    // The port is free again.
-    let again = within(Listener::bind(&address)).await.unwrap();
-    assert_eq!(again.address(), &address);
+    assert!(UnixStream::connect(&path).is_err());
+    // The address is free again.
+    let again = within(Listener::bind(&address.parse().unwrap()))
+        .await
+        .unwrap();
+    assert_eq!(again.address().to_string(), address);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

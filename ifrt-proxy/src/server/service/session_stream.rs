@@ -61,18 +61,18 @@ async fn read(
                 Ok(Some(request)) => {
                     let size = request.encoded_len();
                     if !inbox.push(request, size).await {
-                        return Status::internal("the worker of the session is gone");
+                        return Err(Status::internal("the worker of the session is gone"));
                     }
                 }
-                Ok(None) => return Status::cancelled("the client has ended the session"),
-                Err(error) => return from_grpc(&error),
+                Ok(None) => return Ok(()),
+                Err(error) => return Err(from_grpc(&error)),
             }
         }
     };
     tokio::select! {
-        status = receive => {
-            tracing::debug!(session_id = session.id, "the stream of requests ended: {status}");
-            sessions.end(&session, status);
+        reason = receive => {
+            tracing::debug!(session_id = session.id, "the requests ended: {reason:?}");
+            sessions.end(&session, reason);
         }
         () = session.until_end() => {}
     }
@@ -86,9 +86,9 @@ impl Stream for SessionStream {
         Poll::Ready(match outgoing {
             // The room that the request took in the queue is free from here on.
             Some(Outgoing::Response(response, _room)) => Some(Ok(*response)),
-            Some(Outgoing::End(status)) => {
+            Some(Outgoing::End(reason)) => {
                 self.responses.close();
-                Some(Err(to_grpc(&status)))
+                reason.err().map(|status| Err(to_grpc(&status)))
             }
             None => None,
         })
@@ -98,6 +98,6 @@ impl Stream for SessionStream {
 impl Drop for SessionStream {
     fn drop(&mut self) {
         self.sessions
-            .end(&self.session, Status::cancelled("the client is gone"));
+            .end(&self.session, Err(Status::cancelled("the client is gone")));
     }
 }

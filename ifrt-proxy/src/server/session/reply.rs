@@ -10,8 +10,8 @@
 
 use std::sync::Arc;
 
-use ifrt::Status;
 use ifrt::serdes::status_to_proto;
+use ifrt::{Result, Status};
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 
 use crate::proto::xla::ifrt::proxy::ifrt_request::Request;
@@ -26,8 +26,8 @@ use crate::server::sync::Lock;
 pub(crate) enum Outgoing {
     /// A response, and the room that its request took in the queue.
     Response(Box<IfrtResponse>, Option<OwnedSemaphorePermit>),
-    /// The end of the stream.
-    End(Status),
+    /// The end of the stream, with an error unless the client wanted it.
+    End(Result<()>),
 }
 
 /// The one writer of a session.
@@ -79,8 +79,8 @@ impl Responder {
     }
 
     /// Ends the stream of responses.
-    pub(crate) fn end(&self, status: Status) {
-        self.deliver(Outgoing::End(status));
+    pub(crate) fn end(&self, reason: Result<()>) {
+        self.deliver(Outgoing::End(reason));
     }
 
     fn send(
