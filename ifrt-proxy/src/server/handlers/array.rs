@@ -111,7 +111,7 @@ pub(crate) fn check_value_ready(call: &Call, request: &CheckValueReadyRequest, r
     let known = match known {
         Ok(known) => known,
         Err(failure) => {
-            reply.send(Err(failure));
+            reply.send(Err(failure.naming_cause()));
             return;
         }
     };
@@ -121,10 +121,8 @@ pub(crate) fn check_value_ready(call: &Call, request: &CheckValueReadyRequest, r
         let context = known.context;
         known.array.ready().then(move |result| {
             result.clone().map_err(|error| {
-                Failure::from(error)
-                    .caused_by(context.as_ref())
-                    .status()
-                    .clone()
+                let failure = Failure::from(error).caused_by(context.as_ref());
+                failure.naming_cause().status().clone()
             })
         })
     });

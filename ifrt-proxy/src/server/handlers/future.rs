@@ -48,7 +48,9 @@ fn answer_when_ready(
             future.completion.on_ready(move |result| {
                 reply.send(match result {
                     Ok(()) => Ok(response()),
-                    Err(error) => Err(Failure::from(error.clone()).caused_by(context.as_ref())),
+                    Err(error) => Err(Failure::from(error.clone())
+                        .caused_by(context.as_ref())
+                        .naming_cause()),
                 });
             });
         }

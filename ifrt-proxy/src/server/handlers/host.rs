@@ -190,7 +190,7 @@ pub(crate) fn copy_to_host_buffer(call: &Call, request: &CopyToHostBufferRequest
     let (copied, context) = match started {
         Ok(started) => started,
         Err(failure) => {
-            reply.send(Err(failure));
+            reply.send(Err(failure.naming_cause()));
             return;
         }
     };
@@ -201,7 +201,9 @@ pub(crate) fn copy_to_host_buffer(call: &Call, request: &CopyToHostBufferRequest
             Ok(value) => buffers
                 .put(handle, content_bytes(value.clone()))
                 .map_err(Failure::from),
-            Err(error) => Err(Failure::from(error.clone()).caused_by(context.as_ref())),
+            Err(error) => Err(Failure::from(error.clone())
+                .caused_by(context.as_ref())
+                .naming_cause()),
         };
         reply
             .send(stored.map(|()| Response::CopyToHostBufferResponse(CopyToHostBufferResponse {})));

@@ -91,14 +91,24 @@ pub(crate) struct Failure {
 pub(crate) type Outcome<T> = Result<T, Failure>;
 
 impl Failure {
-    /// Names `context` as the cause, unless a cause is named already.
+    /// Remembers `context` as the cause, unless a cause is known already.
     pub(crate) fn caused_by(mut self, context: Option<&ContextRef>) -> Self {
-        let Some(context) = context else { return self };
-        if self.cause.is_none() && self.status.payload(USER_CONTEXT_PAYLOAD).is_none() {
-            self.status = self
-                .status
-                .with_payload(USER_CONTEXT_PAYLOAD, context.id.to_string().into_bytes());
-            self.cause = Some(Arc::clone(context));
+        if self.cause.is_none() {
+            self.cause = context.cloned();
+        }
+        self
+    }
+
+    /// The same error with its cause named in the status.
+    ///
+    /// For the answers to those who wait for a value: JAX puts the traceback of the cause into
+    /// their errors. From other answers it would show the bare number.
+    pub(crate) fn naming_cause(mut self) -> Self {
+        if let Some(cause) = &self.cause
+            && self.status.payload(USER_CONTEXT_PAYLOAD).is_none()
+        {
+            let id = cause.id.to_string().into_bytes();
+            self.status = self.status.with_payload(USER_CONTEXT_PAYLOAD, id);
         }
         self
     }

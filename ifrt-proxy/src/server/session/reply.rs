@@ -163,7 +163,6 @@ impl Pending {
         let (status, response) = match outcome {
             Ok(response) => (None, Some(response)),
             Err(failure) => {
-                let failure = failure.caused_by(self.context.as_ref());
                 tracing::debug!(op_id = self.op_id, code = %failure.code(), "{}", failure.status().message());
                 (Some(status_to_proto(failure.status())), None)
             }

@@ -27,8 +27,17 @@ fn the_first_cause_stays() {
         .caused_by(None)
         .caused_by(first.as_ref())
         .caused_by(second.as_ref());
+    assert!(failure.status().payload(USER_CONTEXT_PAYLOAD).is_none());
+    let failure = failure.naming_cause();
     let payload = failure.status().payload(USER_CONTEXT_PAYLOAD).unwrap();
     assert_eq!(&payload[..], b"1");
     drop((first, second));
     assert_eq!(ended.take(), [2]);
+    // A status that names a cause by itself keeps it.
+    let named = failure.status().clone();
+    let third = RequestContext::of_request(3, &ended);
+    let other = Failure::from(named.clone())
+        .caused_by(third.as_ref())
+        .naming_cause();
+    assert_eq!(other.status(), &named);
 }
