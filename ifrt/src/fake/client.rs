@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use super::array::FakeArray;
 use super::compiler::FakeCompiler;
 use super::device::make_devices;
+use super::executable::cancel;
 use super::fault::FaultPlan;
 use super::heap::{BufferId, DeleteCounts, Heap, ShardSpec};
 use super::options::FakeOptions;
@@ -21,6 +22,7 @@ use crate::completion::Completion;
 use crate::device::{DeviceId, DeviceRef, find_memory};
 use crate::device_list::DeviceList;
 use crate::dtype::DType;
+use crate::executable::CancellationHandle;
 use crate::host_buffer::HostBuffer;
 use crate::layout::Layout;
 use crate::memory::MemoryKind;
@@ -316,6 +318,10 @@ impl Client for FakeClient {
         copy: ArrayCopySemantics,
     ) -> Result<Vec<ArrayRef>> {
         rearrange::bitcast(self, arrays, specs, copy)
+    }
+
+    fn cancel_execution(&self, handle: &CancellationHandle, error: Status) {
+        cancel(handle, error);
     }
 
     fn hash_values(&self, values: &[ValueRef], mode: HashMode) -> Completion<Vec<u64>> {

@@ -1,9 +1,10 @@
 //! The compiler of the fake: reads a module and chooses devices.
 
 use std::fmt;
+use std::str::FromStr;
 use std::sync::{Arc, Weak};
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use prost::Message;
 
 use super::client::FakeClient;
@@ -61,7 +62,8 @@ impl Compiler for FakeCompiler {
             };
             let loaded = client.with_programs(|programs| programs.load(&program.module))?;
             let devices = choose_devices(&client, &options, loaded.num_devices())?;
-            FakeExecutable::new(client, loaded, program.module, devices)
+            let sizes = options.outputs_bundle_slice_sizes;
+            FakeExecutable::new(client, loaded, program.module, devices, sizes)
         })
     }
 
@@ -71,14 +73,14 @@ impl Compiler for FakeCompiler {
         devices: Option<DeviceList>,
     ) -> Completion<LoadedExecutableRef> {
         self.run(|client| {
-            let (own, module) = parse(&serialized)?;
+            let (own, sizes, module) = parse(&serialized)?;
             let devices = match (devices, own) {
                 (Some(devices), _) => Some(devices),
                 (None, Some(ids)) => Some(lookup(&client, ids)?),
                 (None, None) => None,
             };
             let loaded = client.with_programs(|programs| programs.load(&module))?;
-            FakeExecutable::new(client, loaded, module, devices)
+            FakeExecutable::new(client, loaded, module, devices, sizes)
         })
     }
 }
@@ -134,39 +136,65 @@ fn lookup(client: &FakeClient, ids: impl IntoIterator<Item = DeviceId>) -> Resul
     devices.map(DeviceList::new)
 }
 
-const MAGIC: &str = "ifrt fake executable\n";
+const MAGIC: &str = "ifrt fake executable";
 
-/// The serialized form: a line with the ids of the devices (or `portable`), then the module.
-pub(super) fn serialize(devices: Option<&DeviceList>, module: &[u8]) -> Bytes {
-    let devices = devices.map_or_else(
-        || "portable".to_owned(),
-        |devices| {
-            let ids: Vec<String> = devices.ids().map(|id| id.to_string()).collect();
-            ids.join(",")
-        },
-    );
-    let mut serialized = format!("{MAGIC}{devices}\n").into_bytes();
+/// The serialized form: a line that says what it is, one with the ids of the devices, one with the
+/// sizes of the bundles (`-` for what there is not), and the module.
+pub(super) fn serialize(
+    devices: Option<&DeviceList>,
+    slice_sizes: Option<&[usize]>,
+    module: &[u8],
+) -> Bytes {
+    let ids = devices.map(|devices| devices.ids().map(|id| id.0).collect::<Vec<_>>());
+    let mut serialized = format!("{MAGIC}\n{}\n{}\n", line(ids), line(slice_sizes)).into_bytes();
     serialized.extend_from_slice(module);
     serialized.into()
 }
 
-fn parse(serialized: &Bytes) -> Result<(Option<Vec<DeviceId>>, Bytes)> {
+fn line<T: ToString>(numbers: Option<impl AsRef<[T]>>) -> String {
+    let texts = |numbers: &[T]| numbers.iter().map(ToString::to_string).collect::<Vec<_>>();
+    numbers.map_or_else(
+        || "-".to_owned(),
+        |numbers| texts(numbers.as_ref()).join(","),
+    )
+}
+
+type Parsed = (Option<Vec<DeviceId>>, Option<Vec<usize>>, Bytes);
+
+fn parse(serialized: &Bytes) -> Result<Parsed> {
     let malformed =
         || Status::invalid_argument("these bytes are no serialized executable of the fake runtime");
-    let rest = serialized
-        .strip_prefix(MAGIC.as_bytes())
-        .ok_or_else(malformed)?;
-    let end = rest
-        .iter()
-        .position(|byte| *byte == b'\n')
-        .ok_or_else(malformed)?;
-    let line = std::str::from_utf8(&rest[..end]).map_err(|_| malformed())?;
-    let module = serialized.slice(MAGIC.len() + end + 1..);
-    if line == "portable" {
-        return Ok((None, module));
+    let mut rest = serialized.clone();
+    let mut next_line = || {
+        let end = rest.iter().position(|byte| *byte == b'\n')?;
+        let line = rest.split_to(end);
+        rest.advance(1);
+        String::from_utf8(line.into()).ok()
+    };
+    let (magic, ids, sizes) = (next_line(), next_line(), next_line());
+    if magic.as_deref() != Some(MAGIC) {
+        return Err(malformed());
     }
-    let ids: Result<Vec<_>, _> = line.split(',').map(|id| id.parse().map(DeviceId)).collect();
-    Ok((Some(ids.map_err(|_| malformed())?), module))
+    let ids = numbers(ids.as_deref()).ok_or_else(malformed)?;
+    let sizes = numbers(sizes.as_deref()).ok_or_else(malformed)?;
+    Ok((
+        ids.map(|ids| ids.into_iter().map(DeviceId).collect()),
+        sizes,
+        rest,
+    ))
+}
+
+/// The numbers of a line; `None` if it is malformed.
+fn numbers<T: FromStr>(line: Option<&str>) -> Option<Option<Vec<T>>> {
+    match line? {
+        "-" => Some(None),
+        "" => Some(Some(Vec::new())),
+        line => line
+            .split(',')
+            .map(|number| number.parse().ok())
+            .collect::<Option<_>>()
+            .map(Some),
+    }
 }
 
 impl fmt::Debug for FakeCompiler {

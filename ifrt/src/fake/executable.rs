@@ -1,19 +1,25 @@
 //! Executables of the fake.
 
+mod cancel;
+mod work;
+
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use bytes::Bytes;
 
+pub(super) use cancel::cancel;
+use cancel::cancellable;
+use work::Work;
+
 use super::array::{FakeArray, unusable};
 use super::client::FakeClient;
 use super::compiler::serialize;
-use super::elements::{self, device_bytes};
+use super::elements::device_bytes;
 use super::fault::Op;
 use super::heap::{Buffer, ShardSpec};
-use super::program::{FakeProgram, KernelCall, Tensor};
+use super::program::FakeProgram;
 use super::task::{Contents, Task};
 use crate::array::ArrayRef;
 use crate::array_spec::ArraySpec;
@@ -24,10 +30,8 @@ use crate::device::DeviceRef;
 use crate::device_list::DeviceList;
 use crate::dtype::DType;
 use crate::executable::{CompiledMemoryStats, ExecuteOptions, ExecuteResult, LoadedExecutable};
-use crate::host_buffer::HostValue;
 use crate::index::IndexDomain;
 use crate::layout::Layout;
-use crate::shape::Shape;
 use crate::sharding::Sharding;
 use crate::status::{Result, Status};
 use crate::user_context::{self, UserContextRef};
@@ -39,31 +43,40 @@ pub(super) struct FakeExecutable {
     program: FakeProgram,
     module: Bytes,
     devices: Option<DeviceList>,
+    slice_sizes: Option<Vec<usize>>,
     user_context: Option<UserContextRef>,
     work: Arc<Work>,
 }
 
-/// What a run needs to know, shared with the runs that are under way.
-struct Work {
-    program: FakeProgram,
-    /// The part of each parameter that each device has.
-    parameters: Vec<Vec<IndexDomain>>,
-    /// The part of each output that each device has.
-    outputs: Vec<Vec<IndexDomain>>,
-}
-
 impl FakeExecutable {
-    /// Binds a program to devices; `None` makes it portable.
+    /// Binds a program to devices; `None` makes it portable. `slice_sizes` says how many outputs go
+    /// into each bundle.
     ///
     /// # Errors
-    /// INVALID_ARGUMENT if the shardings of the program are for another number of devices;
-    /// UNIMPLEMENTED for devices that this process cannot reach.
+    /// INVALID_ARGUMENT if the shardings of the program are for another number of devices, or the
+    /// bundles for another number of outputs; UNIMPLEMENTED for devices that this process cannot
+    /// reach.
     pub(super) fn new(
         client: Arc<FakeClient>,
         program: FakeProgram,
         module: Bytes,
         devices: Option<DeviceList>,
+        slice_sizes: Option<Vec<usize>>,
     ) -> Result<Self> {
+        let outputs = program.outputs.len();
+        let total = |sizes: &Vec<usize>| {
+            sizes
+                .iter()
+                .try_fold(0_usize, |n, size| n.checked_add(*size))
+        };
+        if let Some(sizes) = &slice_sizes
+            && total(sizes) != Some(outputs)
+        {
+            return Err(invalid(format!(
+                "bundles of {sizes:?} values do not make up the {outputs} outputs of {}",
+                program.name
+            )));
+        }
         if let Some(devices) = &devices {
             client.check_devices(devices)?;
             if devices.is_empty() {
@@ -91,6 +104,7 @@ impl FakeExecutable {
             program,
             module,
             devices,
+            slice_sizes,
             user_context: user_context::current(),
             work: Arc::new(work),
         })
@@ -190,80 +204,6 @@ impl FakeExecutable {
     }
 }
 
-impl Work {
-    /// Joins the arguments, runs the kernel, and cuts the results: one value per output and device.
-    fn run(&self, shards: Vec<HostValue>) -> Result<Vec<HostValue>> {
-        let mut shards = shards.into_iter();
-        let mut inputs = Vec::with_capacity(self.parameters.len());
-        for (parameter, domains) in self.program.parameters.iter().zip(&self.parameters) {
-            let blocks: Vec<HostValue> = shards.by_ref().take(domains.len()).collect();
-            let (dtype, shape) = (parameter.dtype, &parameter.shape);
-            inputs.push(Tensor {
-                dtype,
-                shape: shape.clone(),
-                value: whole(blocks, domains, dtype, shape)?,
-            });
-        }
-        let outputs = self.program.outputs.iter();
-        let types: Vec<_> = outputs.map(|one| (one.dtype, one.shape.clone())).collect();
-        let results = self.call(&inputs, &types)?;
-        let mut cut = Vec::new();
-        for ((result, (dtype, shape)), domains) in results.iter().zip(&types).zip(&self.outputs) {
-            for domain in domains {
-                cut.push(part(result, *dtype, shape, domain)?);
-            }
-        }
-        Ok(cut)
-    }
-
-    fn call(&self, inputs: &[Tensor], outputs: &[(DType, Shape)]) -> Result<Vec<HostValue>> {
-        let call = KernelCall { inputs, outputs };
-        let name = &self.program.name;
-        // A kernel is foreign code, and its panic would strike whoever made its inputs ready.
-        let results = catch_unwind(AssertUnwindSafe(|| (self.program.kernel)(&call)))
-            .unwrap_or_else(|_| Err(Status::internal(format!("the kernel of {name} panicked"))))?;
-        let fits = |(result, (dtype, shape)): (&HostValue, &(DType, Shape))| match result {
-            HostValue::Bytes(data) => match dtype {
-                DType::Token => data.is_empty(),
-                _ => host_size(*dtype, shape) == Some(data.len()),
-            },
-            HostValue::Strings(data) => {
-                *dtype == DType::String && i64::try_from(data.len()) == Ok(shape.num_elements())
-            }
-        };
-        if results.len() == outputs.len() && results.iter().zip(outputs).all(fits) {
-            return Ok(results);
-        }
-        Err(Status::internal(format!(
-            "the kernel of {name} gave results of other sizes than {outputs:?}"
-        )))
-    }
-}
-
-fn host_size(dtype: DType, shape: &Shape) -> Option<usize> {
-    elements::host_bytes(dtype, shape).ok()
-}
-
-fn whole(
-    mut blocks: Vec<HostValue>,
-    domains: &[IndexDomain],
-    dtype: DType,
-    shape: &Shape,
-) -> Result<HostValue> {
-    match (domains.first(), blocks.len()) {
-        // The first copy will do, and a token has no elements to join.
-        (Some(first), 1..) if first.shape() == shape => Ok(blocks.swap_remove(0)),
-        _ => elements::join(&blocks, domains, dtype, shape),
-    }
-}
-
-fn part(value: &HostValue, dtype: DType, shape: &Shape, domain: &IndexDomain) -> Result<HostValue> {
-    if domain.shape() == shape {
-        return Ok(value.clone());
-    }
-    elements::cut(value, dtype, shape, domain)
-}
-
 impl LoadedExecutable for FakeExecutable {
     fn client(&self) -> Arc<dyn Client> {
         Arc::clone(&self.client) as Arc<dyn Client>
@@ -297,7 +237,11 @@ impl LoadedExecutable for FakeExecutable {
     }
 
     fn serialize(&self) -> Result<Bytes> {
-        Ok(serialize(self.devices.as_ref(), &self.module))
+        Ok(serialize(
+            self.devices.as_ref(),
+            self.slice_sizes.as_deref(),
+            &self.module,
+        ))
     }
 
     fn parameter_shardings(&self) -> Option<Vec<HloSharding>> {
@@ -358,6 +302,10 @@ impl LoadedExecutable for FakeExecutable {
         Ok(String::from_utf8_lossy(&self.module).into_owned())
     }
 
+    fn outputs_bundle_slice_sizes(&self) -> Option<&[usize]> {
+        self.slice_sizes.as_deref()
+    }
+
     fn execute(
         &self,
         args: &[ArrayRef],
@@ -394,9 +342,10 @@ impl LoadedExecutable for FakeExecutable {
             let buffers = shards.into_iter().map(allocate).collect();
             outputs.push(self.client.array(spec, buffers, Completion::done())?);
         }
+        let (permit, cancellation_handle) = cancellable(&strike.permit());
         let work = Arc::clone(&self.work);
         let task = Task {
-            after: vec![strike.permit()],
+            after: vec![permit],
             inputs,
             outputs: promises,
             work: Box::new(move |shards| work.run(shards)),
@@ -405,7 +354,7 @@ impl LoadedExecutable for FakeExecutable {
         Ok(ExecuteResult {
             status: options.fill_status.then_some(status),
             outputs,
-            cancellation_handle: None,
+            cancellation_handle,
         })
     }
 }

@@ -1,5 +1,8 @@
 //! EXE: executables.
 
+mod compile;
+mod faults;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
