@@ -10,7 +10,7 @@ mod read;
 mod shards;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use ifrt::{ArrayRef, Completion, DType, Result, Shape, Status};
 
@@ -38,6 +38,8 @@ struct Inner {
     weak_type: bool,
     committed: bool,
     sharding: Sharding,
+    /// The dimensions as sizes in memory; computed when somebody asks.
+    dims: OnceLock<Box<[usize]>>,
     buffers: Arc<BufferSet>,
 }
 
@@ -93,6 +95,7 @@ impl Array {
             weak_type: meta.weak_type,
             committed: meta.committed,
             sharding: meta.sharding,
+            dims: OnceLock::new(),
             buffers,
         }))
     }
@@ -104,6 +107,7 @@ impl Array {
             weak_type: self.0.weak_type,
             committed,
             sharding,
+            dims: OnceLock::new(),
             buffers: Arc::clone(&self.0.buffers),
         }))
     }
@@ -126,6 +130,16 @@ impl Array {
     /// The dimensions.
     pub fn shape(&self) -> &Shape {
         &self.0.aval.shape
+    }
+
+    /// The dimensions as sizes in memory.
+    pub fn dims(&self) -> &[usize] {
+        self.0.dims.get_or_init(|| {
+            let dims = self.shape().dims().iter();
+            // A dimension that exceeds the address space cannot be indexed anyway.
+            dims.map(|dim| usize::try_from(*dim).unwrap_or(usize::MAX))
+                .collect()
+        })
     }
 
     /// Where its parts are.
@@ -237,8 +251,11 @@ impl Array {
         messages::array_deleted(self.aval(), reason)
     }
 
-    /// Fails if the array is dead.
-    pub(crate) fn check_alive(&self) -> Result<()> {
+    /// Fails if the array is known to be dead.
+    ///
+    /// # Errors
+    /// INVALID_ARGUMENT for a dead array.
+    pub fn check_alive(&self) -> Result<()> {
         match self.buffers().dead() {
             Some(reason) => Err(self.deleted(reason)),
             None => Ok(()),

@@ -86,6 +86,12 @@ impl<const N: usize> From<[&str; N]> for PartitionDim {
     }
 }
 
+impl From<(&str,)> for PartitionDim {
+    fn from((axis,): (&str,)) -> Self {
+        Self::axes([axis])
+    }
+}
+
 impl From<(&str, &str)> for PartitionDim {
     fn from((first, second): (&str, &str)) -> Self {
         Self::axes([first, second])
@@ -150,6 +156,7 @@ mod tests {
     #[test]
     fn a_tuple_of_one_is_its_member_and_an_empty_one_is_none() {
         assert_eq!(PartitionDim::from(["x"]), PartitionDim::from("x"));
+        assert_eq!(PartitionDim::from(("x",)), PartitionDim::from("x"));
         assert_eq!(PartitionDim::axes([]), PartitionDim::Whole);
     }
 }

@@ -138,6 +138,7 @@ impl Sink {
             if left.is_zero() || IS_WORKER.get() {
                 return false;
             }
+            self.0.work.notify_one();
             state = self
                 .0
                 .done

@@ -3,9 +3,15 @@
 use std::io;
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::thread::Builder;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::{IS_WORKER, MAX_STUCK, STUCK_AFTER, Shared, State};
+
+/// How long the worker naps before it looks for work again.
+const NAP: Duration = Duration::from_millis(1);
+
+/// The naps without work before it goes to sleep.
+const NAPS: u32 = 2;
 
 /// Starts the first worker.
 pub(super) fn start(shared: &Arc<Shared>) -> io::Result<()> {
@@ -28,20 +34,16 @@ fn spawn(shared: &Arc<Shared>, name: &str, run: fn(&Arc<Shared>)) -> io::Result<
 /// Takes jobs from the queue for as long as `number` is the present worker.
 fn work(shared: &Arc<Shared>, number: u64) {
     let mut state = shared.state.lock();
+    let mut naps = 0;
     while state.worker == number {
         let Some((job_number, job)) = state.queue.pop_front() else {
             if state.is_closed {
                 return;
             }
-            state.is_asleep = true;
-            state = shared
-                .work
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
-            // A wakeup without a reason leaves the flag set; then nobody knows that we are awake.
-            state.is_asleep = false;
+            state = rest(shared, state, &mut naps);
             continue;
         };
+        naps = NAPS;
         state.in_flight.push(job_number);
         state.busy_since = Some(Instant::now());
         let is_watched = std::mem::replace(&mut state.is_watched, true);
@@ -63,6 +65,33 @@ fn work(shared: &Arc<Shared>, number: u64) {
         }
         shared.done.notify_all();
     }
+}
+
+/// Waits for work: first in short naps that nobody has to end, then until somebody does.
+///
+/// Waking a thread is by far the most expensive part of a deletion for the one who asks for it.
+/// Whoever deletes often finds the worker napping and pays nothing.
+fn rest<'a>(
+    shared: &Shared,
+    mut state: MutexGuard<'a, State>,
+    naps: &mut u32,
+) -> MutexGuard<'a, State> {
+    if let Some(left) = naps.checked_sub(1) {
+        *naps = left;
+        return shared
+            .work
+            .wait_timeout(state, NAP)
+            .unwrap_or_else(PoisonError::into_inner)
+            .0;
+    }
+    state.is_asleep = true;
+    let mut state = shared
+        .work
+        .wait(state)
+        .unwrap_or_else(PoisonError::into_inner);
+    // A wakeup without a reason leaves the flag set; then nobody knows that we are awake.
+    state.is_asleep = false;
+    state
 }
 
 /// Replaces the worker when the runtime does not return and others wait behind it.

@@ -1,0 +1,9 @@
+//! What most programs need: `use jax_api::prelude::*;`.
+
+#[cfg(feature = "pjrt")]
+pub use crate::ClientOptions;
+pub use crate::jit::{self, donate};
+pub use crate::{
+    Array, Client, Device, Element, Mesh, NamedSharding, P, PutOptions, args, delete_all,
+    device_put, device_put_with,
+};
