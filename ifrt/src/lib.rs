@@ -34,6 +34,8 @@ pub mod dtype;
 pub mod executable;
 #[cfg(feature = "fake")]
 pub mod fake;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 pub mod host_buffer;
 pub mod host_callback;
 pub mod index;

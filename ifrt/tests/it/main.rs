@@ -16,6 +16,7 @@ mod execute;
 mod layers;
 mod mock;
 mod plans;
+mod serdes;
 mod support;
 mod tuple;
 mod values;
