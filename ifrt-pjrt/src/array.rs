@@ -13,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use ifrt::array::{Array, ArrayCopySemantics, ArrayRef, ShardSemantics};
+use ifrt::array_spec::ArraySpec;
 use ifrt::client::Client;
 use ifrt::completion::{Completion, join_all};
 use ifrt::dtype::DType;
@@ -32,10 +33,7 @@ use crate::safe::buffer::Buffer;
 /// An array of a [`PjrtClient`].
 pub struct PjrtArray {
     client: Arc<PjrtClient>,
-    dtype: DType,
-    shape: Shape,
-    sharding: ShardingRef,
-    layout: Option<Layout>,
+    spec: Arc<ArraySpec>,
     /// `None` once the array was deleted or consumed.
     content: Mutex<Option<Content>>,
     user_context: Option<UserContextRef>,
@@ -77,6 +75,16 @@ impl From<Vec<Arc<Buffer>>> for Shards {
     }
 }
 
+impl FromIterator<Arc<Buffer>> for Shards {
+    fn from_iter<I: IntoIterator<Item = Arc<Buffer>>>(buffers: I) -> Self {
+        let mut buffers = buffers.into_iter();
+        match (buffers.next(), buffers.next()) {
+            (Some(only), None) => Self::One(only),
+            (first, second) => Self::Many(first.into_iter().chain(second).chain(buffers).collect()),
+        }
+    }
+}
+
 impl Content {
     /// The number of shards; `None` if there are none to count.
     pub(crate) fn num_shards(&self) -> Option<usize> {
@@ -92,18 +100,12 @@ impl PjrtArray {
     /// An array over `content`, made where the user is now.
     pub(crate) fn make(
         client: &Arc<PjrtClient>,
-        dtype: DType,
-        shape: Shape,
-        sharding: ShardingRef,
-        layout: Option<Layout>,
+        spec: impl Into<Arc<ArraySpec>>,
         content: Content,
     ) -> ArrayRef {
         Arc::new(Self {
             client: Arc::clone(client),
-            dtype,
-            shape,
-            sharding,
-            layout,
+            spec: spec.into(),
             content: Mutex::new(Some(content)),
             user_context: user_context::current(),
         })
@@ -151,11 +153,11 @@ impl PjrtArray {
 
     /// The layout if it is not the default one.
     pub(crate) fn custom_layout(&self) -> Option<&Layout> {
-        self.layout.as_ref()
+        self.spec.layout.as_ref()
     }
 
     fn gone(&self) -> Status {
-        match self.dtype {
+        match self.spec.dtype {
             DType::String => Status::failed_precondition(STRINGS_GONE),
             _ => Status::invalid_argument(GONE),
         }
@@ -167,23 +169,23 @@ impl PjrtArray {
 
     /// A new array on one device over one of the shards.
     fn single(&self, sharding: ShardingRef, shape: Shape, content: Content) -> ArrayRef {
-        Self::make(
-            &self.client,
-            self.dtype,
+        let spec = ArraySpec {
+            dtype: self.spec.dtype,
             shape,
             sharding,
-            self.layout.clone(),
-            content,
-        )
+            layout: self.spec.layout.clone(),
+        };
+        Self::make(&self.client, spec, content)
     }
 
     fn start_copy_to_host(&self, byte_strides: Option<&[i64]>) -> Result<Completion<HostValue>> {
         let content = self.content()?;
-        if content.num_shards().is_some_and(|n| n != 1) && !self.sharding.is_fully_replicated() {
+        if content.num_shards().is_some_and(|n| n != 1) && !self.spec.sharding.is_fully_replicated()
+        {
             return Err(Status::invalid_argument(format!(
                 "only an array on one device or a fully replicated one can be copied to the host; \
                  this one is spread over {} devices",
-                self.sharding.devices().len()
+                self.spec.sharding.devices().len()
             )));
         }
         let no_shard =
@@ -194,10 +196,10 @@ impl PjrtArray {
                 let reorder = match byte_strides {
                     None => None,
                     Some(strides) => {
-                        let item = self.dtype.host_byte_size().ok_or_else(|| {
+                        let item = self.spec.dtype.host_byte_size().ok_or_else(|| {
                             Status::invalid_argument(format!(
                                 "an array of dtype {} has no data on the host",
-                                self.dtype
+                                self.spec.dtype
                             ))
                         })?;
                         host_buffer::Reorder::new(&buffer.spec().shape, item, strides)?
@@ -235,6 +237,7 @@ impl Value for PjrtArray {
 
     fn byte_size(&self) -> Result<Option<u64>> {
         let Some(bits) = self
+            .spec
             .dtype
             .bit_size()
             .and_then(|bits| u64::try_from(bits).ok())
@@ -249,7 +252,7 @@ impl Value for PjrtArray {
         {
             return Ok(Some(bytes));
         }
-        let Ok(shape) = self.sharding.shard_shape(&self.shape) else {
+        let Ok(shape) = self.spec.sharding.shard_shape(&self.spec.shape) else {
             return Ok(None);
         };
         let elements = u64::try_from(shape.num_elements()).unwrap_or(0);
@@ -264,7 +267,7 @@ impl Value for PjrtArray {
             }
             Some(Content::Strings(_)) => Completion::done(),
             Some(Content::Failed(status)) => Completion::ready(Err(status)),
-            None if self.dtype == DType::String => Completion::ready(Err(self.gone())),
+            None if self.spec.dtype == DType::String => Completion::ready(Err(self.gone())),
             None => Completion::ready(Err(Status::invalid_argument(READY_ON_DELETED))),
         }
     }
@@ -288,19 +291,19 @@ impl Value for PjrtArray {
 
 impl Array for PjrtArray {
     fn dtype(&self) -> DType {
-        self.dtype
+        self.spec.dtype
     }
 
     fn shape(&self) -> &Shape {
-        &self.shape
+        &self.spec.shape
     }
 
     fn sharding(&self) -> &ShardingRef {
-        &self.sharding
+        &self.spec.sharding
     }
 
     fn layout(&self) -> Result<Option<Layout>> {
-        Ok(self.layout.clone())
+        Ok(self.spec.layout.clone())
     }
 
     fn disassemble(
@@ -308,14 +311,14 @@ impl Array for PjrtArray {
         _copy: ArrayCopySemantics,
         shards: ShardSemantics,
     ) -> Result<Vec<ArrayRef>> {
-        let devices = self.sharding.devices();
+        let devices = self.spec.sharding.devices();
         if shards == ShardSemantics::All && !devices.is_fully_addressable() {
             return Err(Status::invalid_argument(
                 "an array with shards that this process cannot reach was asked for all of them",
             ));
         }
         let devices = devices.addressable();
-        let kind = self.sharding.memory_kind();
+        let kind = self.spec.sharding.memory_kind();
         let shardings = devices
             .iter()
             .map(|device| Sharding::single_device(Arc::clone(device), kind.clone()));
@@ -331,13 +334,14 @@ impl Array for PjrtArray {
                 .zip(&*strings)
                 .map(|(sharding, strings)| {
                     let content = Content::Strings(Arc::new([Arc::clone(strings)]));
-                    self.single(sharding, self.shape.clone(), content)
+                    self.single(sharding, self.spec.shape.clone(), content)
                 })
                 .collect(),
             Content::Failed(status) => {
                 let shapes = self
+                    .spec
                     .sharding
-                    .shard_shapes(&self.shape, ShardSemantics::Addressable)?;
+                    .shard_shapes(&self.spec.shape, ShardSemantics::Addressable)?;
                 shardings
                     .zip(shapes)
                     .map(|(sharding, shape)| {
@@ -349,10 +353,10 @@ impl Array for PjrtArray {
     }
 
     fn fully_replicated_shard(&self, copy: ArrayCopySemantics) -> Result<ArrayRef> {
-        if !self.sharding.is_fully_replicated() {
+        if !self.spec.sharding.is_fully_replicated() {
             return Err(Status::invalid_argument(format!(
                 "FullyReplicatedShard() was called on an array that is not fully replicated: {:?}",
-                self.sharding
+                self.spec.sharding
             )));
         }
         let shards = self.disassemble(copy, ShardSemantics::Addressable)?;
@@ -376,9 +380,9 @@ impl fmt::Debug for PjrtArray {
             None => "deleted",
         };
         f.debug_struct("PjrtArray")
-            .field("dtype", &self.dtype)
-            .field("shape", &self.shape)
-            .field("sharding", &self.sharding)
+            .field("dtype", &self.spec.dtype)
+            .field("shape", &self.spec.shape)
+            .field("sharding", &self.spec.sharding)
             .field("state", &state)
             .finish_non_exhaustive()
     }

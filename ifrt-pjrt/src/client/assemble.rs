@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ifrt::array::{Array, ArrayCopySemantics, ArrayRef, ShardSemantics};
+use ifrt::array_spec::ArraySpec;
 use ifrt::dtype::DType;
 use ifrt::remap_plan::RemapPlan;
 use ifrt::shape::Shape;
@@ -61,7 +62,13 @@ pub(super) fn assemble(
         Some(first) => PjrtArray::of(first, client)?.custom_layout().cloned(),
         None => None,
     };
-    let assembled = PjrtArray::make(client, dtype, shape, sharding, layout, content);
+    let spec = ArraySpec {
+        dtype,
+        shape,
+        sharding,
+        layout,
+    };
+    let assembled = PjrtArray::make(client, spec, content);
     consume_if_donated(client, arrays, copy)?;
     Ok(assembled)
 }
@@ -136,10 +143,11 @@ pub(super) fn remap(
         )?;
         let first = sources.first().and_then(|(input, _)| inputs.get(*input));
         let layout = first.and_then(|(own, _)| own.custom_layout().cloned());
-        let (shape, sharding) = (spec.shape.clone(), Arc::clone(&spec.sharding));
-        outputs.push(PjrtArray::make(
-            client, spec.dtype, shape, sharding, layout, content,
-        ));
+        let spec = ArraySpec {
+            layout,
+            ..spec.clone()
+        };
+        outputs.push(PjrtArray::make(client, spec, content));
     }
     consume_if_donated(client, arrays, copy)?;
     Ok(outputs)

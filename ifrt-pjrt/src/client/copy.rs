@@ -81,10 +81,13 @@ pub(super) fn copy_arrays(
             other => other,
         };
         let layout = own.custom_layout().cloned();
-        let (dtype, shape) = (own.dtype(), own.shape().clone());
-        outputs.push(PjrtArray::make(
-            client, dtype, shape, sharding, layout, content,
-        ));
+        let spec = ArraySpec {
+            dtype: own.dtype(),
+            shape: own.shape().clone(),
+            sharding,
+            layout,
+        };
+        outputs.push(PjrtArray::make(client, spec, content));
     }
     consume_if_donated(client, arrays, copy)?;
     Ok(outputs)
@@ -183,15 +186,7 @@ pub(super) fn bitcast_arrays(
             Content::Failed(status) => Content::Failed(status),
             Content::Strings(_) => return Err(invalid("BitcastArrays of strings")),
         };
-        let (shape, sharding) = (spec.shape.clone(), Arc::clone(&spec.sharding));
-        outputs.push(PjrtArray::make(
-            client,
-            spec.dtype,
-            shape,
-            sharding,
-            spec.layout.clone(),
-            content,
-        ));
+        outputs.push(PjrtArray::make(client, spec.clone(), content));
     }
     consume_if_donated(client, arrays, copy)?;
     Ok(outputs)

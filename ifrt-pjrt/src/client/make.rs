@@ -58,14 +58,13 @@ pub(super) fn replicated(
             .map(|placement| maker.make(*placement, host));
         Content::Buffers(buffers.collect::<Result<Vec<_>>>()?.into())
     };
-    Ok(PjrtArray::make(
-        client,
-        host.dtype,
-        host.shape.clone(),
+    let spec = ArraySpec {
+        dtype: host.dtype,
+        shape: host.shape.clone(),
         sharding,
         layout,
-        content,
-    ))
+    };
+    Ok(PjrtArray::make(client, spec, content))
 }
 
 /// Arrays whose shards are host buffers.
@@ -141,14 +140,7 @@ fn one_from_shards(client: &Arc<PjrtClient>, array: HostShards<'_>) -> Result<Ar
         let make = |(host, placement)| Maker::new(client, host, layout)?.make(placement, host);
         Content::Buffers(Shards::from(shards.map(make).collect::<Result<Vec<_>>>()?))
     };
-    Ok(PjrtArray::make(
-        client,
-        spec.dtype,
-        spec.shape,
-        spec.sharding,
-        spec.layout,
-        content,
-    ))
+    Ok(PjrtArray::make(client, spec, content))
 }
 
 /// An array that is ready with `error`.
@@ -182,15 +174,7 @@ pub(super) fn failed(
         true => Content::Failed(error.clone()),
         false => Content::Buffers(buffers.into()),
     };
-    let (sharding, layout) = (Arc::clone(&spec.sharding), spec.layout.clone());
-    Ok(PjrtArray::make(
-        client,
-        spec.dtype,
-        spec.shape.clone(),
-        sharding,
-        layout,
-        content,
-    ))
+    Ok(PjrtArray::make(client, spec.clone(), content))
 }
 
 fn strings_of(host: &HostBuffer<'_>, layout: Option<&Layout>) -> Result<Arc<[Bytes]>> {

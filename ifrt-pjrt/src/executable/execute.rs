@@ -1,13 +1,13 @@
 //! Running an executable on arrays.
 
-use std::sync::Arc;
+use std::borrow::Cow;
 
 use ifrt::array::{Array, ArrayRef};
 use ifrt::completion::join_all;
+use ifrt::device::DeviceRef;
 use ifrt::device_list::DeviceList;
 use ifrt::dtype::DType;
 use ifrt::executable::{ExecuteOptions, ExecuteResult};
-use ifrt::sharding::{Sharding, ShardingRef};
 use ifrt::{Completion, Result, Status};
 
 use super::PjrtLoadedExecutable;
@@ -70,33 +70,8 @@ pub(super) fn execute(
             }
         }
     }
-    let shardings = output_shardings(meta, portable)?;
     if let Some(status) = failed {
-        // The plugin has no buffers with errors, so the error is passed on here.
-        check_alive(args)?;
-        let outputs = meta
-            .outputs
-            .iter()
-            .zip(shardings)
-            .map(|(output, sharding)| {
-                let content = Content::Failed(status.clone());
-                let (dtype, layout) = (output.shard.dtype, output.shard.layout.clone());
-                PjrtArray::make(
-                    client,
-                    dtype,
-                    output.shape.clone(),
-                    sharding,
-                    layout,
-                    content,
-                )
-            });
-        let outputs = outputs.collect();
-        let status = options.fill_status.then(|| Completion::ready(Err(status)));
-        return Ok(ExecuteResult {
-            status,
-            outputs,
-            cancellation_handle: None,
-        });
+        return pass_on(executable, args, status, options, portable);
     }
     let by_device: Vec<&Buffer> = (0..num_devices)
         .flat_map(|device| {
@@ -106,27 +81,16 @@ pub(super) fn execute(
         })
         .map(|buffer| &**buffer)
         .collect();
-    let mut donatable = vec![false; args.len()];
-    for index in meta.donatable.iter().flatten() {
-        if let Some(donatable) = donatable.get_mut(*index) {
-            *donatable = !options.non_donatable_input_indices.contains(index);
-        }
-    }
-    let non_donatable: Vec<i64> = options
-        .non_donatable_input_indices
-        .iter()
-        .filter(|index| **index < args.len())
-        .filter_map(|index| i64::try_from(*index).ok())
-        .collect();
-    let custom = options.custom_options.as_ref();
+    let kept = Kept::new(meta, options, args.len());
     let portable_placements = match &portable {
         Some(device) => portable_placements(executable, device)?,
         None => Vec::new(),
     };
+    let custom = options.custom_options.as_ref();
     let launched = safe.execute(&Launch {
         args: &by_device,
-        donatable: &donatable,
-        non_donatable: &non_donatable,
+        donatable: &kept.donatable,
+        non_donatable: &kept.non_donatable,
         portable: portable
             .map(|device| PjrtDevice::position_of(device, client.id()))
             .transpose()?,
@@ -139,46 +103,90 @@ pub(super) fn execute(
         call_location: custom.and_then(|custom| custom.get_str(CALL_LOCATION).ok()),
         wants_events: options.fill_status,
     })?;
-    let num_outputs = meta.outputs.len();
-    let outputs =
-        meta.outputs
+    let mut outputs = Vec::with_capacity(meta.outputs.len());
+    for (index, output) in meta.outputs.iter().enumerate() {
+        let shards = launched
+            .outputs
             .iter()
-            .zip(shardings)
-            .enumerate()
-            .map(|(index, (output, sharding))| {
-                let shards = (0..num_devices)
-                    .filter_map(|device| {
-                        launched.outputs.get(device * num_outputs + index).cloned()
-                    })
-                    .collect::<Vec<_>>();
-                let content = Content::Buffers(shards.into());
-                let (dtype, layout) = (output.shard.dtype, output.shard.layout.clone());
-                PjrtArray::make(
-                    client,
-                    dtype,
-                    output.shape.clone(),
-                    sharding,
-                    layout,
-                    content,
-                )
-            });
-    let outputs = outputs.collect();
+            .skip(index)
+            .step_by(meta.outputs.len());
+        let content = Content::Buffers(shards.cloned().collect());
+        outputs.push(PjrtArray::make(client, output.spec(portable)?, content));
+    }
     let events = launched.events.into_iter().map(Event::into_completion);
-    let status = options
-        .fill_status
-        .then(|| join_all(events.collect::<Vec<_>>()));
     Ok(ExecuteResult {
-        status,
+        status: options.fill_status.then(|| join_all(events)),
         outputs,
         cancellation_handle: None,
     })
+}
+
+/// What a run gives that has an argument with nothing but an error: the plugin has no buffers for
+/// that, so the error is passed on here.
+fn pass_on(
+    executable: &PjrtLoadedExecutable,
+    args: &[ArrayRef],
+    status: Status,
+    options: &ExecuteOptions,
+    portable: Option<&DeviceRef>,
+) -> Result<ExecuteResult> {
+    check_alive(args)?;
+    let outputs = executable.meta.outputs.iter().map(|output| {
+        let content = Content::Failed(status.clone());
+        let spec = output.spec(portable)?;
+        Ok(PjrtArray::make(&executable.client, spec, content))
+    });
+    Ok(ExecuteResult {
+        outputs: outputs.collect::<Result<_>>()?,
+        status: options.fill_status.then(|| Completion::ready(Err(status))),
+        cancellation_handle: None,
+    })
+}
+
+/// Which arguments a run may consume.
+struct Kept<'a> {
+    donatable: Cow<'a, [bool]>,
+    non_donatable: Vec<i64>,
+}
+
+impl<'a> Kept<'a> {
+    fn new(meta: &'a Metadata, options: &ExecuteOptions, num_args: usize) -> Self {
+        if meta.inputs.is_none() {
+            // Nobody knows; the plugin tells afterwards.
+            let donatable = Cow::Owned(vec![false; num_args]);
+            let non_donatable = Self::indices(options, num_args);
+            return Self {
+                donatable,
+                non_donatable,
+            };
+        }
+        let mut donatable = Cow::Borrowed(&meta.is_donatable[..]);
+        for index in &options.non_donatable_input_indices {
+            if meta.is_donatable.get(*index) == Some(&true) {
+                donatable.to_mut()[*index] = false;
+            }
+        }
+        let non_donatable = Self::indices(options, num_args);
+        Self {
+            donatable,
+            non_donatable,
+        }
+    }
+
+    fn indices(options: &ExecuteOptions, num_args: usize) -> Vec<i64> {
+        let indices = options.non_donatable_input_indices.iter();
+        indices
+            .filter(|index| **index < num_args)
+            .filter_map(|index| i64::try_from(*index).ok())
+            .collect()
+    }
 }
 
 /// The device to run a portable executable on; `None` for one that is bound to devices.
 fn portable_device<'a>(
     executable: &PjrtLoadedExecutable,
     devices: Option<&'a DeviceList>,
-) -> Result<Option<&'a ifrt::DeviceRef>> {
+) -> Result<Option<&'a DeviceRef>> {
     match (&executable.meta.devices, devices) {
         (Some(_), None) => Ok(None),
         (Some(bound), Some(given)) if bound == given => Ok(None),
@@ -198,28 +206,13 @@ fn portable_device<'a>(
 
 fn portable_placements(
     executable: &PjrtLoadedExecutable,
-    device: &ifrt::DeviceRef,
+    device: &DeviceRef,
 ) -> Result<Vec<Placement>> {
     let outputs = executable.meta.outputs.iter();
     let id = executable.client.id();
     outputs
         .map(|output| PjrtDevice::placement(device, &output.memory_kind, id))
         .collect()
-}
-
-fn output_shardings(
-    meta: &Metadata,
-    portable: Option<&ifrt::DeviceRef>,
-) -> Result<Vec<ShardingRef>> {
-    let sharding = |output: &super::metadata::Output| match (&output.sharding, portable) {
-        (Some(sharding), _) => Ok(Arc::clone(sharding)),
-        (None, Some(device)) => Ok(Sharding::single_device(
-            Arc::clone(device),
-            output.memory_kind.clone(),
-        )),
-        (None, None) => Err(Status::internal("an output without a sharding")),
-    };
-    meta.outputs.iter().map(sharding).collect()
 }
 
 /// Plugins check neither dtypes nor shapes, only sizes, and some crash on a wrong one.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ifrt::array::ShardSemantics;
+use ifrt::array_spec::ArraySpec;
 use ifrt::device::DeviceRef;
 use ifrt::device_list::DeviceList;
 use ifrt::dtype::DType;
@@ -29,9 +30,30 @@ pub(crate) struct Output {
     pub(crate) shard: Arc<ShardSpec>,
     /// The shape of the whole array.
     pub(crate) shape: Shape,
-    /// `None` for a portable program, whose device is known when it runs.
-    pub(crate) sharding: Option<ShardingRef>,
+    /// The whole array; `None` for a portable program, whose device is known when it runs.
+    spec: Option<Arc<ArraySpec>>,
     pub(crate) memory_kind: MemoryKind,
+}
+
+impl Output {
+    /// The whole array, for a run on `portable` or on the devices that the program is bound to.
+    pub(crate) fn spec(&self, portable: Option<&DeviceRef>) -> Result<Arc<ArraySpec>> {
+        if let Some(spec) = &self.spec {
+            return Ok(Arc::clone(spec));
+        }
+        let device = portable.ok_or_else(|| internal("an output without a device"))?;
+        let sharding = Sharding::single_device(Arc::clone(device), self.memory_kind.clone());
+        Ok(Arc::new(self.spec_with(sharding)))
+    }
+
+    fn spec_with(&self, sharding: ShardingRef) -> ArraySpec {
+        ArraySpec {
+            dtype: self.shard.dtype,
+            shape: self.shape.clone(),
+            sharding,
+            layout: self.shard.layout.clone(),
+        }
+    }
 }
 
 /// What a run takes at one position.
@@ -53,6 +75,8 @@ pub(crate) struct Metadata {
     pub(crate) inputs: Option<Vec<Input>>,
     /// `None` if the plugin does not tell them.
     pub(crate) donatable: Option<Vec<usize>>,
+    /// The same, for each input.
+    pub(crate) is_donatable: Vec<bool>,
     pub(crate) outputs: Vec<Output>,
     pub(crate) output_shards: Vec<Arc<ShardSpec>>,
     /// Where the outputs of each device are, device by device; empty for a portable program.
@@ -138,16 +162,18 @@ impl Metadata {
                 None => (shape.clone(), None),
             };
             let layout = client.custom_layout(dtype, &shape, layout);
-            outputs.push(Output {
+            let mut output = Output {
                 shard: Arc::new(ShardSpec {
                     dtype,
                     shape,
                     layout,
                 }),
                 shape: global,
-                sharding,
+                spec: None,
                 memory_kind,
-            });
+            };
+            output.spec = sharding.map(|sharding| Arc::new(output.spec_with(sharding)));
+            outputs.push(output);
         }
         let addressable_devices: Vec<DeviceRef> = executable
             .devices()
@@ -167,12 +193,17 @@ impl Metadata {
             .as_ref()
             .map(|module| read_inputs(client, executable, &module.parameters))
             .transpose()?;
+        let num_inputs = inputs.as_ref().map_or(0, Vec::len);
+        let donatable = interface.map(|module| module.donatable).or(hints.donatable);
         Ok(Self {
             name: executable.name()?,
             devices,
             addressable_devices,
             inputs,
-            donatable: interface.map(|module| module.donatable).or(hints.donatable),
+            is_donatable: (0..num_inputs)
+                .map(|index| donatable.iter().flatten().any(|donated| *donated == index))
+                .collect(),
+            donatable,
             output_shards: outputs
                 .iter()
                 .map(|output| Arc::clone(&output.shard))

@@ -80,7 +80,7 @@ pub(crate) struct Buffer {
 
 impl Buffer {
     /// Takes a buffer that a call gave.
-    fn new(
+    pub(super) fn new(
         client: &Client,
         raw: Handle<sys::Buffer>,
         spec: Arc<ShardSpec>,

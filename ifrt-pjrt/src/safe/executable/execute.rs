@@ -10,6 +10,7 @@ use super::LoadedExecutable;
 use crate::messages::{self, BufferUse};
 use crate::safe::buffer::{Buffer, Pinned, Placement, ShardSpec, Use};
 use crate::safe::event::{Event, missing};
+use crate::safe::handle::Handle;
 use crate::safe::pin::Refused;
 use crate::sys::api::LoadedExecutableExecute;
 use crate::sys::executable::{ExecuteOptions, LoadedExecutableExecuteArgs};
@@ -170,26 +171,33 @@ impl LoadedExecutable {
     ) -> Result<Launched> {
         let api = self.client.api();
         // First everything gets an owner, then what is missing is an error.
-        let events: Vec<Option<Event>> = events
-            .into_iter()
-            .map(|event| Event::from_raw(api, event))
-            .collect();
-        let outputs: Vec<Result<Arc<Buffer>>> = outputs
-            .iter()
-            .zip(launch.outputs.iter().cycle())
-            .zip(launch.output_placements)
-            .map(|((raw, spec), placement)| {
-                let spec = Arc::clone(spec);
-                Buffer::from_raw::<LoadedExecutableExecute>(&self.client, *raw, spec, *placement)
-            })
-            .collect();
-        let event = |event: Option<Event>| {
-            event.ok_or_else(|| missing(LoadedExecutableExecute::NAME, "event"))
+        let mut all_there = true;
+        let mut launched = Launched {
+            outputs: Vec::with_capacity(outputs.len()),
+            events: Vec::with_capacity(events.len()),
         };
-        Ok(Launched {
-            outputs: outputs.into_iter().collect::<Result<_>>()?,
-            events: events.into_iter().map(event).collect::<Result<_>>()?,
-        })
+        for event in events {
+            match Event::from_raw(api, event) {
+                Some(event) => launched.events.push(event),
+                None => all_there = false,
+            }
+        }
+        let specs = launch.outputs.iter().cycle();
+        for ((raw, spec), placement) in outputs.iter().zip(specs).zip(launch.output_placements) {
+            match Handle::new_opt(*raw) {
+                Some(raw) => launched.outputs.push(Arc::new(Buffer::new(
+                    &self.client,
+                    raw,
+                    Arc::clone(spec),
+                    *placement,
+                ))),
+                None => all_there = false,
+            }
+        }
+        match all_there {
+            true => Ok(launched),
+            false => Err(missing(LoadedExecutableExecute::NAME, "output or event")),
+        }
     }
 }
 
