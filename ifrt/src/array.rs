@@ -64,7 +64,8 @@ pub trait Array: Value {
     /// One array per shard.
     ///
     /// The results share the buffers of this array for every `copy` semantics, as in the reference
-    /// implementation: deleting one of them deletes that shard here.
+    /// implementation: deleting one of them deletes that shard here, and an array without one of its
+    /// shards counts as deleted.
     ///
     /// # Blocking
     /// Never.
@@ -92,12 +93,16 @@ pub trait Array: Value {
     /// # Shapes
     /// Dense and major to minor, or as `byte_strides` says (one positive stride per dimension, a
     /// reordering of the dimensions). Types below a byte take a byte per element, sign extended.
+    /// A token gives no bytes; reading it is waiting for it.
     ///
     /// # Blocking
     /// Never; the completion brings the bytes, which stay valid whatever happens to the array.
     ///
     /// # Errors
-    /// Through the completion: INVALID_ARGUMENT for several different shards, a token or deleted
-    /// array; UNIMPLEMENTED for strides that are no reordering; the error of a failed array.
+    /// Through the completion: INVALID_ARGUMENT for several different shards or a deleted array;
+    /// UNIMPLEMENTED for strides that are no reordering; the error of a failed array.
+    ///
+    /// # Conformance
+    /// ARR-09, ARR-13, ARR-25, ARR-40.
     fn copy_to_host(&self, byte_strides: Option<&[i64]>) -> Completion<HostValue>;
 }
