@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::fmt;
 
 use bytes::Bytes;
+use half::slice::HalfFloatSliceExt;
+use half::vec::{HalfBitsVecExt, HalfFloatVecExt};
 use half::{bf16, f16};
 use ifrt::DType;
 
@@ -92,8 +94,6 @@ plain! {
     i16 = S16;
     i32 = S32;
     i64 = S64;
-    f16 = F16;
-    bf16 = BF16;
     f32 = F32;
     f64 = F64;
 }
@@ -114,6 +114,35 @@ impl sealed::Sealed for bool {
     fn from_bytes(bytes: &[u8]) -> Vec<Self> {
         bytes.iter().map(|byte| *byte != 0).collect()
     }
+}
+
+macro_rules! half_precision {
+    ($($type:ty = $dtype:ident;)*) => {
+        $(
+            impl Element for $type {
+                const DTYPE: DType = DType::$dtype;
+            }
+
+            impl sealed::Sealed for $type {
+                fn as_bytes(elements: &[Self]) -> Cow<'_, [u8]> {
+                    Cow::Borrowed(bytemuck::cast_slice(elements.reinterpret_cast()))
+                }
+
+                fn into_bytes(elements: Vec<Self>) -> Bytes {
+                    u16::into_bytes(elements.reinterpret_into())
+                }
+
+                fn from_bytes(bytes: &[u8]) -> Vec<Self> {
+                    u16::from_bytes(bytes).reinterpret_into()
+                }
+            }
+        )*
+    };
+}
+
+half_precision! {
+    f16 = F16;
+    bf16 = BF16;
 }
 
 macro_rules! complex {
