@@ -30,7 +30,7 @@ use crate::device_list::DeviceList;
 use crate::layout::Layout;
 use crate::status::{Result, Status};
 use crate::user_context::UserContextRef;
-use crate::xla::HloSharding;
+use crate::xla::{HloSharding, hlo_text};
 
 /// A shared [`LoadedExecutable`].
 pub type LoadedExecutableRef = Arc<dyn LoadedExecutable>;
@@ -251,14 +251,17 @@ pub trait LoadedExecutable: Any + Send + Sync + Debug {
         ))
     }
 
-    /// The compiled program as text for people.
+    /// The compiled program as text for people: by default the optimized modules, printed as XLA
+    /// prints them ([`crate::xla::hlo_text`]).
     ///
     /// # Errors
-    /// UNIMPLEMENTED if the runtime does not offer it.
+    /// UNIMPLEMENTED if the runtime does not give the modules.
     fn human_readable_program_text(&self) -> Result<String> {
-        Err(Status::unimplemented(
-            "this runtime does not print compiled programs",
-        ))
+        let modules = self.hlo_modules()?;
+        let texts = modules
+            .iter()
+            .map(|module| hlo_text(module.serialized().clone()));
+        Ok(texts.collect::<Result<Vec<_>>>()?.join("\n"))
     }
 
     /// Enqueues a run.

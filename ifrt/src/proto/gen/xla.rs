@@ -419,6 +419,295 @@ pub mod precision_config {
         }
     }
 }
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct PaddingConfig {
+    #[prost(message, repeated, tag = "1")]
+    pub dimensions: ::prost::alloc::vec::Vec<padding_config::PaddingConfigDimension>,
+}
+/// Nested message and enum types in `PaddingConfig`.
+pub mod padding_config {
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+    pub struct PaddingConfigDimension {
+        #[prost(int64, tag = "1")]
+        pub edge_padding_low: i64,
+        #[prost(int64, tag = "2")]
+        pub edge_padding_high: i64,
+        #[prost(int64, tag = "3")]
+        pub interior_padding: i64,
+    }
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct LiteralProto {
+    #[prost(message, optional, tag = "1")]
+    pub shape: ::core::option::Option<ShapeProto>,
+    #[prost(bool, repeated, tag = "2")]
+    pub preds: ::prost::alloc::vec::Vec<bool>,
+    #[prost(bytes = "bytes", tag = "3")]
+    pub u8s: ::prost::bytes::Bytes,
+    #[prost(int32, repeated, tag = "4")]
+    pub s32s: ::prost::alloc::vec::Vec<i32>,
+    #[prost(int64, repeated, tag = "5")]
+    pub s64s: ::prost::alloc::vec::Vec<i64>,
+    #[prost(uint32, repeated, tag = "6")]
+    pub u32s: ::prost::alloc::vec::Vec<u32>,
+    #[prost(uint64, repeated, tag = "7")]
+    pub u64s: ::prost::alloc::vec::Vec<u64>,
+    #[prost(float, repeated, tag = "8")]
+    pub f32s: ::prost::alloc::vec::Vec<f32>,
+    #[prost(double, repeated, tag = "9")]
+    pub f64s: ::prost::alloc::vec::Vec<f64>,
+    #[prost(message, repeated, tag = "10")]
+    pub tuple_literals: ::prost::alloc::vec::Vec<LiteralProto>,
+    #[prost(bytes = "bytes", tag = "11")]
+    pub f16s: ::prost::bytes::Bytes,
+    #[prost(float, repeated, tag = "12")]
+    pub c64s: ::prost::alloc::vec::Vec<f32>,
+    #[prost(bytes = "bytes", tag = "13")]
+    pub bf16s: ::prost::bytes::Bytes,
+    #[prost(int64, repeated, tag = "14")]
+    pub sparse_indices: ::prost::alloc::vec::Vec<i64>,
+    #[prost(bytes = "bytes", tag = "15")]
+    pub s8s: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "16")]
+    pub u16s: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "17")]
+    pub s16s: ::prost::bytes::Bytes,
+    #[prost(double, repeated, tag = "18")]
+    pub c128s: ::prost::alloc::vec::Vec<f64>,
+    #[prost(bytes = "bytes", tag = "19")]
+    pub f8e5m2s: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "20")]
+    pub f8e4m3fns: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "21")]
+    pub s4s: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "22")]
+    pub u4s: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "23")]
+    pub f8e4m3b11fnuzs: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "24")]
+    pub f8e5m2fnuzs: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "25")]
+    pub f8e4m3fnuzs: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "26")]
+    pub s2s: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "27")]
+    pub u2s: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "28")]
+    pub f8e4m3s: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "29")]
+    pub f8e3m4s: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "30")]
+    pub s1s: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "31")]
+    pub u1s: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "32")]
+    pub f4e2m1fns: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "33")]
+    pub f8e8m0fnus: ::prost::bytes::Bytes,
+    #[prost(int32, repeated, tag = "34")]
+    pub dynamic_sizes: ::prost::alloc::vec::Vec<i32>,
+    #[prost(bytes = "bytes", tag = "35")]
+    pub f6e3m2fns: ::prost::bytes::Bytes,
+    #[prost(bytes = "bytes", tag = "36")]
+    pub f6e2m3fns: ::prost::bytes::Bytes,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct WindowDimension {
+    #[prost(int64, tag = "1")]
+    pub size: i64,
+    #[prost(int64, tag = "2")]
+    pub stride: i64,
+    #[prost(int64, tag = "3")]
+    pub padding_low: i64,
+    #[prost(int64, tag = "4")]
+    pub padding_high: i64,
+    #[prost(int64, tag = "5")]
+    pub window_dilation: i64,
+    #[prost(int64, tag = "6")]
+    pub base_dilation: i64,
+    #[prost(bool, tag = "7")]
+    pub window_reversal: bool,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Window {
+    #[prost(message, repeated, tag = "1")]
+    pub dimensions: ::prost::alloc::vec::Vec<WindowDimension>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GatherDimensionNumbers {
+    #[prost(int64, repeated, tag = "1")]
+    pub offset_dims: ::prost::alloc::vec::Vec<i64>,
+    #[prost(int64, repeated, tag = "2")]
+    pub collapsed_slice_dims: ::prost::alloc::vec::Vec<i64>,
+    #[prost(int64, repeated, tag = "3")]
+    pub start_index_map: ::prost::alloc::vec::Vec<i64>,
+    #[prost(int64, tag = "4")]
+    pub index_vector_dim: i64,
+    #[prost(int64, repeated, tag = "5")]
+    pub operand_batching_dims: ::prost::alloc::vec::Vec<i64>,
+    #[prost(int64, repeated, tag = "6")]
+    pub start_indices_batching_dims: ::prost::alloc::vec::Vec<i64>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ScatterDimensionNumbers {
+    #[prost(int64, repeated, tag = "1")]
+    pub update_window_dims: ::prost::alloc::vec::Vec<i64>,
+    #[prost(int64, repeated, tag = "2")]
+    pub inserted_window_dims: ::prost::alloc::vec::Vec<i64>,
+    #[prost(int64, repeated, tag = "3")]
+    pub scatter_dims_to_operand_dims: ::prost::alloc::vec::Vec<i64>,
+    #[prost(int64, tag = "4")]
+    pub index_vector_dim: i64,
+    #[prost(int64, repeated, tag = "5")]
+    pub input_batching_dims: ::prost::alloc::vec::Vec<i64>,
+    #[prost(int64, repeated, tag = "6")]
+    pub scatter_indices_batching_dims: ::prost::alloc::vec::Vec<i64>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ConvolutionDimensionNumbers {
+    #[prost(int64, tag = "3")]
+    pub kernel_input_feature_dimension: i64,
+    #[prost(int64, tag = "4")]
+    pub kernel_output_feature_dimension: i64,
+    #[prost(int64, repeated, tag = "6")]
+    pub kernel_spatial_dimensions: ::prost::alloc::vec::Vec<i64>,
+    #[prost(int64, tag = "7")]
+    pub input_batch_dimension: i64,
+    #[prost(int64, tag = "8")]
+    pub input_feature_dimension: i64,
+    #[prost(int64, tag = "9")]
+    pub output_batch_dimension: i64,
+    #[prost(int64, tag = "10")]
+    pub output_feature_dimension: i64,
+    #[prost(int64, repeated, tag = "11")]
+    pub input_spatial_dimensions: ::prost::alloc::vec::Vec<i64>,
+    #[prost(int64, repeated, tag = "12")]
+    pub output_spatial_dimensions: ::prost::alloc::vec::Vec<i64>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DotDimensionNumbers {
+    #[prost(int64, repeated, tag = "1")]
+    pub lhs_contracting_dimensions: ::prost::alloc::vec::Vec<i64>,
+    #[prost(int64, repeated, tag = "2")]
+    pub rhs_contracting_dimensions: ::prost::alloc::vec::Vec<i64>,
+    #[prost(int64, repeated, tag = "3")]
+    pub lhs_batch_dimensions: ::prost::alloc::vec::Vec<i64>,
+    #[prost(int64, repeated, tag = "4")]
+    pub rhs_batch_dimensions: ::prost::alloc::vec::Vec<i64>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct TriangularSolveOptions {
+    #[prost(bool, tag = "1")]
+    pub left_side: bool,
+    #[prost(bool, tag = "2")]
+    pub lower: bool,
+    #[prost(bool, tag = "3")]
+    pub unit_diagonal: bool,
+    #[prost(enumeration = "triangular_solve_options::Transpose", tag = "4")]
+    pub transpose_a: i32,
+}
+/// Nested message and enum types in `TriangularSolveOptions`.
+pub mod triangular_solve_options {
+    #[derive(
+        Clone,
+        Copy,
+        Debug,
+        PartialEq,
+        Eq,
+        Hash,
+        PartialOrd,
+        Ord,
+        ::prost::Enumeration
+    )]
+    #[repr(i32)]
+    pub enum Transpose {
+        Invalid = 0,
+        NoTranspose = 1,
+        Transpose = 2,
+        Adjoint = 3,
+    }
+    impl Transpose {
+        /// String value of the enum field names used in the ProtoBuf definition.
+        ///
+        /// The values are not transformed in any way and thus are considered stable
+        /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+        pub fn as_str_name(&self) -> &'static str {
+            match self {
+                Self::Invalid => "TRANSPOSE_INVALID",
+                Self::NoTranspose => "NO_TRANSPOSE",
+                Self::Transpose => "TRANSPOSE",
+                Self::Adjoint => "ADJOINT",
+            }
+        }
+        /// Creates an enum from field names used in the ProtoBuf definition.
+        pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+            match value {
+                "TRANSPOSE_INVALID" => Some(Self::Invalid),
+                "NO_TRANSPOSE" => Some(Self::NoTranspose),
+                "TRANSPOSE" => Some(Self::Transpose),
+                "ADJOINT" => Some(Self::Adjoint),
+                _ => None,
+            }
+        }
+    }
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CholeskyOptions {
+    #[prost(bool, tag = "1")]
+    pub lower: bool,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct FrontendAttributes {
+    #[prost(btree_map = "string, string", tag = "1")]
+    pub map: ::prost::alloc::collections::BTreeMap<
+        ::prost::alloc::string::String,
+        ::prost::alloc::string::String,
+    >,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct ReplicaGroup {
+    #[prost(int64, repeated, tag = "1")]
+    pub replica_ids: ::prost::alloc::vec::Vec<i64>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CollectiveDeviceListProto {
+    #[prost(message, repeated, tag = "1")]
+    pub replica_groups: ::prost::alloc::vec::Vec<ReplicaGroup>,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct IotaReplicaGroupListProto {
+    #[prost(int64, tag = "1")]
+    pub num_replica_groups: i64,
+    #[prost(int64, tag = "2")]
+    pub num_devices_per_group: i64,
+    #[prost(int64, repeated, tag = "3")]
+    pub iota_reshape_dims: ::prost::alloc::vec::Vec<i64>,
+    #[prost(int32, repeated, tag = "4")]
+    pub iota_transpose_perm: ::prost::alloc::vec::Vec<i32>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct MeshAxesReplicaGroupListProto {
+    #[prost(message, optional, tag = "1")]
+    pub mesh: ::core::option::Option<MeshProto>,
+    #[prost(message, repeated, tag = "2")]
+    pub axes: ::prost::alloc::vec::Vec<AxisRefProto>,
+}
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SourceTarget {
+    #[prost(int64, tag = "1")]
+    pub source: i64,
+    #[prost(int64, tag = "2")]
+    pub target: i64,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OutputOperandAliasing {
+    #[prost(int64, repeated, tag = "1")]
+    pub output_shape_index: ::prost::alloc::vec::Vec<i64>,
+    #[prost(int64, tag = "2")]
+    pub operand_index: i64,
+    #[prost(int64, repeated, tag = "3")]
+    pub operand_shape_index: ::prost::alloc::vec::Vec<i64>,
+}
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
 pub enum PrimitiveType {
@@ -713,6 +1002,96 @@ impl ProfileGenerationStrategy {
         }
     }
 }
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum RandomDistribution {
+    RngInvalid = 0,
+    RngUniform = 1,
+    RngNormal = 2,
+}
+impl RandomDistribution {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::RngInvalid => "RNG_INVALID",
+            Self::RngUniform => "RNG_UNIFORM",
+            Self::RngNormal => "RNG_NORMAL",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "RNG_INVALID" => Some(Self::RngInvalid),
+            "RNG_UNIFORM" => Some(Self::RngUniform),
+            "RNG_NORMAL" => Some(Self::RngNormal),
+            _ => None,
+        }
+    }
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum RandomAlgorithm {
+    RngDefault = 0,
+    RngThreeFry = 1,
+    RngPhilox = 2,
+}
+impl RandomAlgorithm {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::RngDefault => "RNG_DEFAULT",
+            Self::RngThreeFry => "RNG_THREE_FRY",
+            Self::RngPhilox => "RNG_PHILOX",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "RNG_DEFAULT" => Some(Self::RngDefault),
+            "RNG_THREE_FRY" => Some(Self::RngThreeFry),
+            "RNG_PHILOX" => Some(Self::RngPhilox),
+            _ => None,
+        }
+    }
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum FftType {
+    Fft = 0,
+    Ifft = 1,
+    Rfft = 2,
+    Irfft = 3,
+}
+impl FftType {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Fft => "FFT",
+            Self::Ifft => "IFFT",
+            Self::Rfft => "RFFT",
+            Self::Irfft => "IRFFT",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "FFT" => Some(Self::Fft),
+            "IFFT" => Some(Self::Ifft),
+            "RFFT" => Some(Self::Rfft),
+            "IRFFT" => Some(Self::Irfft),
+            _ => None,
+        }
+    }
+}
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct HloInputOutputAliasProto {
     #[prost(message, repeated, tag = "1")]
@@ -753,10 +1132,14 @@ pub struct HloModuleProto {
     pub name: ::prost::alloc::string::String,
     #[prost(string, tag = "2")]
     pub entry_computation_name: ::prost::alloc::string::String,
+    #[prost(bytes = "bytes", repeated, tag = "3")]
+    pub computations: ::prost::alloc::vec::Vec<::prost::bytes::Bytes>,
     #[prost(message, optional, tag = "4")]
     pub host_program_shape: ::core::option::Option<ProgramShapeProto>,
     #[prost(int64, tag = "5")]
     pub id: i64,
+    #[prost(int64, tag = "6")]
+    pub entry_computation_id: i64,
     #[prost(message, optional, tag = "8")]
     pub input_output_alias: ::core::option::Option<HloInputOutputAliasProto>,
     #[prost(message, optional, tag = "12")]
@@ -765,6 +1148,161 @@ pub struct HloModuleProto {
     pub spmd_parameters_shardings: ::prost::alloc::vec::Vec<OpSharding>,
     #[prost(message, optional, tag = "18")]
     pub buffer_donor: ::core::option::Option<HloBufferDonorProto>,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HloComputationProto {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(message, repeated, tag = "2")]
+    pub instructions: ::prost::alloc::vec::Vec<HloInstructionProto>,
+    #[prost(message, optional, tag = "4")]
+    pub program_shape: ::core::option::Option<ProgramShapeProto>,
+    #[prost(int64, tag = "5")]
+    pub id: i64,
+    #[prost(int64, tag = "6")]
+    pub root_id: i64,
+    #[prost(bool, tag = "7")]
+    pub is_fusion_computation: bool,
+    #[prost(string, tag = "8")]
+    pub execution_thread: ::prost::alloc::string::String,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct HloInstructionProto {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(string, tag = "2")]
+    pub opcode: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "3")]
+    pub shape: ::core::option::Option<ShapeProto>,
+    #[prost(message, optional, tag = "7")]
+    pub metadata: ::core::option::Option<OpMetadata>,
+    #[prost(message, optional, tag = "8")]
+    pub literal: ::core::option::Option<LiteralProto>,
+    #[prost(int64, tag = "9")]
+    pub parameter_number: i64,
+    #[prost(string, tag = "11")]
+    pub fusion_kind: ::prost::alloc::string::String,
+    #[prost(int64, tag = "13")]
+    pub tuple_index: i64,
+    #[prost(int64, repeated, tag = "14")]
+    pub dimensions: ::prost::alloc::vec::Vec<i64>,
+    #[prost(message, optional, tag = "15")]
+    pub window: ::core::option::Option<Window>,
+    #[prost(message, optional, tag = "16")]
+    pub convolution_dimension_numbers: ::core::option::Option<
+        ConvolutionDimensionNumbers,
+    >,
+    #[prost(message, repeated, tag = "17")]
+    pub slice_dimensions: ::prost::alloc::vec::Vec<
+        hlo_instruction_proto::SliceDimensions,
+    >,
+    #[prost(int32, tag = "18")]
+    pub exponent_bits: i32,
+    #[prost(int32, tag = "19")]
+    pub mantissa_bits: i32,
+    #[prost(int64, repeated, tag = "20")]
+    pub dynamic_slice_sizes: ::prost::alloc::vec::Vec<i64>,
+    #[prost(message, optional, tag = "21")]
+    pub padding_config: ::core::option::Option<PaddingConfig>,
+    #[prost(enumeration = "RandomDistribution", tag = "23")]
+    pub distribution: i32,
+    #[prost(float, tag = "24")]
+    pub epsilon: f32,
+    #[prost(int64, tag = "25")]
+    pub feature_index: i64,
+    #[prost(int64, tag = "26")]
+    pub channel_id: i64,
+    #[prost(string, tag = "28")]
+    pub custom_call_target: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "30")]
+    pub dot_dimension_numbers: ::core::option::Option<DotDimensionNumbers>,
+    #[prost(enumeration = "FftType", tag = "31")]
+    pub fft_type: i32,
+    #[prost(int64, repeated, tag = "32")]
+    pub fft_length: ::prost::alloc::vec::Vec<i64>,
+    #[prost(message, optional, tag = "33")]
+    pub gather_dimension_numbers: ::core::option::Option<GatherDimensionNumbers>,
+    #[prost(int64, repeated, tag = "34")]
+    pub gather_slice_sizes: ::prost::alloc::vec::Vec<i64>,
+    #[prost(int64, tag = "35")]
+    pub id: i64,
+    #[prost(int64, repeated, tag = "36")]
+    pub operand_ids: ::prost::alloc::vec::Vec<i64>,
+    #[prost(int64, repeated, tag = "37")]
+    pub control_predecessor_ids: ::prost::alloc::vec::Vec<i64>,
+    #[prost(int64, repeated, tag = "38")]
+    pub called_computation_ids: ::prost::alloc::vec::Vec<i64>,
+    #[prost(message, optional, tag = "40")]
+    pub sharding: ::core::option::Option<OpSharding>,
+    #[prost(bytes = "bytes", tag = "43")]
+    pub backend_config: ::prost::bytes::Bytes,
+    #[prost(bool, tag = "47")]
+    pub is_host_transfer: bool,
+    #[prost(message, optional, tag = "48")]
+    pub scatter_dimension_numbers: ::core::option::Option<ScatterDimensionNumbers>,
+    #[prost(message, repeated, tag = "49")]
+    pub replica_groups: ::prost::alloc::vec::Vec<ReplicaGroup>,
+    #[prost(int64, tag = "50")]
+    pub feature_group_count: i64,
+    #[prost(message, optional, tag = "51")]
+    pub precision_config: ::core::option::Option<PrecisionConfig>,
+    #[prost(message, repeated, tag = "52")]
+    pub source_target_pairs: ::prost::alloc::vec::Vec<SourceTarget>,
+    #[prost(int64, tag = "58")]
+    pub batch_group_count: i64,
+    #[prost(message, optional, tag = "59")]
+    pub triangular_solve_options: ::core::option::Option<TriangularSolveOptions>,
+    #[prost(bool, tag = "60")]
+    pub is_stable: bool,
+    #[prost(message, optional, tag = "62")]
+    pub cholesky_options: ::core::option::Option<CholeskyOptions>,
+    #[prost(string, tag = "63")]
+    pub comparison_direction: ::prost::alloc::string::String,
+    #[prost(bool, tag = "65")]
+    pub custom_call_has_side_effect: bool,
+    #[prost(bool, tag = "67")]
+    pub indices_are_sorted: bool,
+    #[prost(message, optional, tag = "68")]
+    pub frontend_attributes: ::core::option::Option<FrontendAttributes>,
+    #[prost(bool, tag = "69")]
+    pub unique_indices: bool,
+    #[prost(enumeration = "RandomAlgorithm", tag = "70")]
+    pub rng_algorithm: i32,
+    #[prost(bool, tag = "71")]
+    pub use_global_device_ids: bool,
+    #[prost(message, repeated, tag = "74")]
+    pub output_operand_aliasing: ::prost::alloc::vec::Vec<OutputOperandAliasing>,
+    #[prost(enumeration = "CustomCallApiVersion", tag = "77")]
+    pub custom_call_api_version: i32,
+    #[prost(int64, tag = "81")]
+    pub k: i64,
+    #[prost(bool, tag = "85")]
+    pub largest: bool,
+    #[prost(oneof = "hlo_instruction_proto::ReplicaGroupList", tags = "87, 92, 93")]
+    pub replica_group_list: ::core::option::Option<
+        hlo_instruction_proto::ReplicaGroupList,
+    >,
+}
+/// Nested message and enum types in `HloInstructionProto`.
+pub mod hlo_instruction_proto {
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+    pub struct SliceDimensions {
+        #[prost(int64, tag = "1")]
+        pub start: i64,
+        #[prost(int64, tag = "2")]
+        pub limit: i64,
+        #[prost(int64, tag = "3")]
+        pub stride: i64,
+    }
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum ReplicaGroupList {
+        #[prost(message, tag = "87")]
+        CollectiveDeviceList(super::CollectiveDeviceListProto),
+        #[prost(message, tag = "92")]
+        IotaCollectiveDeviceList(super::IotaReplicaGroupListProto),
+        #[prost(message, tag = "93")]
+        MeshAxesReplicaGroupList(super::MeshAxesReplicaGroupListProto),
+    }
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -791,6 +1329,45 @@ impl Kind {
             "UNDEFINED_ALIAS" => Some(Self::UndefinedAlias),
             "MAY_ALIAS" => Some(Self::MayAlias),
             "MUST_ALIAS" => Some(Self::MustAlias),
+            _ => None,
+        }
+    }
+}
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum CustomCallApiVersion {
+    ApiVersionUnspecified = 0,
+    ApiVersionOriginal = 1,
+    ApiVersionStatusReturning = 2,
+    ApiVersionStatusReturningUnified = 3,
+    ApiVersionTypedFfi = 4,
+}
+impl CustomCallApiVersion {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::ApiVersionUnspecified => "API_VERSION_UNSPECIFIED",
+            Self::ApiVersionOriginal => "API_VERSION_ORIGINAL",
+            Self::ApiVersionStatusReturning => "API_VERSION_STATUS_RETURNING",
+            Self::ApiVersionStatusReturningUnified => {
+                "API_VERSION_STATUS_RETURNING_UNIFIED"
+            }
+            Self::ApiVersionTypedFfi => "API_VERSION_TYPED_FFI",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "API_VERSION_UNSPECIFIED" => Some(Self::ApiVersionUnspecified),
+            "API_VERSION_ORIGINAL" => Some(Self::ApiVersionOriginal),
+            "API_VERSION_STATUS_RETURNING" => Some(Self::ApiVersionStatusReturning),
+            "API_VERSION_STATUS_RETURNING_UNIFIED" => {
+                Some(Self::ApiVersionStatusReturningUnified)
+            }
+            "API_VERSION_TYPED_FFI" => Some(Self::ApiVersionTypedFfi),
             _ => None,
         }
     }

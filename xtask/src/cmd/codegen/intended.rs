@@ -29,7 +29,10 @@ const PARTIAL: &[(&str, &str)] = &[
         "xla/xla.proto",
         "only the effort levels and the wrapper of an optimized program",
     ),
-    ("xla/service/hlo.proto", "only the header of a module"),
+    (
+        "xla/service/hlo.proto",
+        "only the header of a module and what is printed of it",
+    ),
     (
         "xla/pjrt/proto/compile_options.proto",
         "without the form that serialized executables use",
@@ -42,12 +45,17 @@ const PARTIAL: &[(&str, &str)] = &[
     ("xla.PrecisionConfig", "only the precisions inside it"),
     (
         "xla.HloModuleProto",
-        "computations and schedules are large and never looked at",
+        "schedules and profiles are large and never looked at",
     ),
+    ("xla.HloInstructionProto", "only what is printed"),
 ];
 
 /// Fields of a message type that we declare as bytes: the same on the wire, and never decoded.
 const OPAQUE: &[(&str, &str)] = &[
+    (
+        "xla.HloModuleProto.computations",
+        "large; decoded one by one, and only to print them",
+    ),
     (
         "xla.ifrt.XlaCompileOptionsProto.compile_options",
         "passed on with all that we do not know",
