@@ -8,7 +8,7 @@ use crate::demo::programs::{Devices, run_program};
 use crate::demo::results::Results;
 use crate::demo::{Checks, kills, results};
 use crate::server::{self, Server};
-use crate::step::{Counts, Outcome, step, work};
+use crate::step::{Counts, Outcome, announce, step, work};
 use anyhow::{Context as _, Result, anyhow, bail};
 use std::path::Path;
 use std::process::Command;
@@ -62,21 +62,52 @@ pub(crate) fn counted(workspace: &Workspace, args: &Args) -> Result<Counts> {
     let reference = work("JAX in process", || {
         run_program(workspace, &ready, "in-process", Devices::InProcess, &[])
     })?;
-    work("JAX through the server", || {
-        over_tcp(workspace, &ready, &server, &reference, &mut checks)
+    phase("JAX through the server", &mut checks, |checks| {
+        over_tcp(workspace, &ready, &server, &reference, checks)
     })?;
-    over_unix_socket(workspace, &ready, &binary, &reference, &mut checks)?;
-    work("rust half", || rust_half(&example, &ready, &mut checks))?;
-    work("killed clients, terminated server", || {
-        kills::run(workspace, &ready, &server, &mut checks)
+    phase("JAX over a Unix socket", &mut checks, |checks| {
+        over_unix_socket(workspace, &ready, &binary, &reference, checks)
     })?;
-    server
-        .child
-        .save_log(&workspace.state("demo/server.log")?)?;
+    phase("rust half", &mut checks, |checks| {
+        rust_half(&example, &ready, checks)
+    })?;
+    phase("killed clients, terminated server", &mut checks, |checks| {
+        kills::run(workspace, &ready, &server, checks)
+    })?;
+    let log = workspace.state("demo/server.log")?;
+    server.child.save_log(&log)?;
     for failure in checks.failures() {
         println!("FAILED {failure}");
     }
     Ok(checks.counts())
+}
+
+/// Runs a part of the demo as a step. Checks that do not hold fail the step and are counted, and
+/// the demo goes on; an error of the part itself ends it.
+fn phase(
+    name: &str,
+    checks: &mut Checks,
+    body: impl FnOnce(&mut Checks) -> Result<()>,
+) -> Result<()> {
+    let before = checks.counts();
+    let mut ended = Ok(());
+    announce(name);
+    let shown = step(name, || {
+        ended = body(checks);
+        let failed = checks.counts().failed - before.failed;
+        if failed > 0 || ended.is_err() {
+            bail!("{failed} checks failed");
+        }
+        Ok(Outcome::Note(format!(
+            "{} checks",
+            checks.counts().passed - before.passed
+        )))
+    });
+    ended?;
+    if let Err(error) = shown {
+        println!("  {error:#}");
+    }
+    Ok(())
 }
 
 fn start(binary: &Path, ready: &Ready, listen: &str) -> Result<Server> {
@@ -117,42 +148,35 @@ fn over_unix_socket(
     reference: &Results,
     checks: &mut Checks,
 ) -> Result<()> {
-    let name = "JAX over a Unix socket";
     let path = workspace.state("demo/s")?;
     if path.as_os_str().len() > SOCKET_PATH_BYTES {
         // The system takes no longer path; the server has nothing to do with it.
-        let reason = format!("{} is too long for a socket", path.display());
-        return step(name, || Ok(Outcome::Skipped(reason))).map(|_| ());
+        println!("  left out: {} is too long for a socket", path.display());
+        return Ok(());
     }
-    work(name, || {
-        let server = start(binary, ready, &format!("grpc://unix:{}", path.display()))?;
-        let package = workspace.python_package();
-        let devices = Devices::Server {
-            address: &server.address,
-            package: &package,
-        };
-        let found = run_program(workspace, ready, "socket", devices, &SOCKET_GROUPS)
-            .with_context(|| format!("{name}{}", server.child.tail()))?;
-        results::compare(
-            &results::of_groups(reference, &SOCKET_GROUPS),
-            &found,
-            checks,
-        );
-        let stopped = server.stop().map(|()| "exit code 0".to_owned());
-        checks.check("the server on the socket ends cleanly", stopped);
-        let there = path.exists();
-        checks.check(
-            "it takes its socket away",
-            if there {
-                Err(anyhow!("{} is still there", path.display()))
-            } else {
-                Ok("the file is gone".to_owned())
-            },
-        );
-        server
-            .child
-            .save_log(&workspace.state("demo/socket-server.log")?)
-    })
+    let server = start(binary, ready, &format!("grpc://unix:{}", path.display()))?;
+    let package = workspace.python_package();
+    let devices = Devices::Server {
+        address: &server.address,
+        package: &package,
+    };
+    let found = run_program(workspace, ready, "socket", devices, &SOCKET_GROUPS)
+        .with_context(|| format!("JAX over a Unix socket{}", server.child.tail()))?;
+    results::compare(
+        &results::of_groups(reference, &SOCKET_GROUPS),
+        &found,
+        checks,
+    );
+    let stopped = server.stop().map(|()| "exit code 0".to_owned());
+    checks.check("the server on the socket ends cleanly", stopped);
+    let gone = if path.exists() {
+        Err(anyhow!("{} is still there", path.display()))
+    } else {
+        Ok("the file is gone".to_owned())
+    };
+    checks.check("it takes its socket away", gone);
+    let log = workspace.state("demo/socket-server.log")?;
+    server.child.save_log(&log)
 }
 
 /// The deletion story in Rust, on the same plugin in process. Its checks are lines that start with
@@ -184,8 +208,8 @@ fn rust_half(example: &Path, ready: &Ready, checks: &mut Checks) -> Result<()> {
     checks.check(
         "the Rust half ends cleanly",
         match (status.success(), told) {
-            (false, _) => Err(anyhow!("{status}{}", child.tail())),
-            (true, 0) => Err(anyhow!("it made no check{}", child.tail())),
+            (false, _) => Err(anyhow!("{status}; what it said stands above")),
+            (true, 0) => Err(anyhow!("it made no check; what it said stands above")),
             (true, n) => Ok(format!("{n} checks")),
         },
     );
