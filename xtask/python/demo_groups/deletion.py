@@ -98,15 +98,18 @@ def busy_deletion(record):
     np.asarray(slow(jax.device_put(host)))
     computing = time.perf_counter() - start
 
-    x = jax.device_put(host)
-    y = slow(x)
-    start = time.perf_counter()
-    x.delete()
-    deleting = time.perf_counter() - start
+    # The fastest of some deletions: a busy machine may stop any single one for a while.
+    deleting = []
+    for _ in range(3):
+        x = jax.device_put(host)
+        y = slow(x)
+        start = time.perf_counter()
+        x.delete()
+        deleting.append(time.perf_counter() - start)
+        require(np.array_equal(np.asarray(y), expected), "the deletion changed the result")
     record.duration("computation", computing)
-    record.duration("delete of its input", deleting)
-    require(deleting < computing / 2, f"delete() took {deleting} s of {computing} s")
-    require(np.array_equal(np.asarray(y), expected), "the deletion changed the result")
+    record.duration("delete of its input", min(deleting))
+    require(min(deleting) < computing / 2, f"delete() took {deleting} s of {computing} s")
     record.close("result", y, rtol=1e-5, atol=1e-6)
 
     x = jax.device_put(host)
