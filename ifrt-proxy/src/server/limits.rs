@@ -14,8 +14,9 @@ pub struct Limits {
     /// The requests of one session that may be queued or unanswered, in bytes. Beyond it the
     /// server stops reading, and the client's next dispatch waits.
     pub max_pending_request_bytes: usize,
-    /// The host buffers of one session that no request has taken yet, in bytes. Beyond it uploads
-    /// are discarded, and the arrays that were to be made from them fail.
+    /// The host buffers of one session, in bytes: uploads that no request has used yet, and arrays
+    /// that were read and not fetched yet. Beyond it uploads are discarded, and the arrays that were
+    /// to be made from them fail.
     pub max_host_buffer_bytes: u64,
     /// The sessions at one time.
     pub max_sessions: usize,

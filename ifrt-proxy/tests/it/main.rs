@@ -23,6 +23,7 @@ mod handshake;
 mod host_buffers;
 mod init;
 mod isolation;
+mod noise;
 mod rearrange;
 mod refusals;
 mod sessions;
