@@ -34,6 +34,7 @@ use ifrt::value::ValueRef;
 use ifrt::{Code, Result, Status};
 
 use crate::compiler::PjrtCompiler;
+use crate::custom_calls;
 use crate::device::{self, ClientId, PjrtDevice};
 use crate::options::CreateOptions;
 use crate::plugin::Plugin;
@@ -115,6 +116,9 @@ impl PjrtClient {
                 plugin.path().display()
             ))
         })?;
+        if safe.is_cpu() {
+            custom_calls::register(plugin)?;
+        }
         let id = ClientId(NEXT_ID.fetch_add(1, Ordering::Relaxed));
         let by_id = device::of_client(id, &safe);
         let devices: Vec<DeviceRef> = by_id

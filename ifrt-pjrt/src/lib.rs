@@ -28,7 +28,8 @@
 //! of the client. An execution may wait for room in the plugin's queue.
 //!
 //! # What is not here
-//! Sending arrays to other processes, host callbacks, custom calls, topologies without devices.
+//! Sending arrays to other processes, host callbacks, topologies without devices. Custom calls are
+//! served with the feature `lapack` only, and only those that `ffi` names.
 //!
 //! # Mirrors
 //! `xla/python/pjrt_ifrt`, `xla/pjrt/c_api_client`.
@@ -41,8 +42,11 @@
 mod array;
 mod client;
 mod compiler;
+mod custom_calls;
 mod device;
 mod executable;
+#[cfg(feature = "lapack")]
+pub mod ffi;
 mod host_buffer;
 mod messages;
 mod options;

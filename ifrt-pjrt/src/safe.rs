@@ -49,6 +49,8 @@ pub(crate) mod dtype;
 pub(crate) mod error;
 pub(crate) mod event;
 pub(crate) mod executable;
+#[cfg(feature = "lapack")]
+pub(crate) mod ffi;
 pub(crate) mod handle;
 pub(crate) mod layout;
 pub(crate) mod library;

@@ -159,6 +159,7 @@ macro_rules! pjrt_table {
         $($(
             #[doc = concat!("`", $name, "`.")]
             #[derive(Clone, Copy, Debug)]
+            #[allow(dead_code, reason = "some functions are called with a feature only")]
             pub(crate) enum $marker {}
 
             impl $crate::sys::Function for $marker {
@@ -278,6 +279,8 @@ pub(crate) mod client;
 pub(crate) mod device;
 pub(crate) mod executable;
 pub(crate) mod ext;
+#[cfg_attr(not(feature = "lapack"), allow(dead_code, reason = "handlers are a feature"))]
+pub(crate) mod ffi;
 pub(crate) mod status;
 
 #[cfg(test)]

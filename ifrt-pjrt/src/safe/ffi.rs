@@ -35,6 +35,8 @@ use ifrt::Result;
 
 /// A custom call that is served in Rust.
 pub(crate) trait Handler: 'static {
+    /// What it computes, for errors.
+    const NAME: &'static str;
     /// The number of operands.
     const OPERANDS: usize;
     /// The number of results.

@@ -96,11 +96,11 @@ pjrt_table! {
 }
 
 pjrt_table! {
-    /// Extension 5: handlers and state of custom calls. Its presence is reported; no slot of it is
-    /// called yet.
+    /// Extension 5: handlers and state of custom calls.
     Ffi: 24..48, FFI {
         24 "PJRT_FFI_Type_Register" 0;
         32 "PJRT_FFI_UserData_Add" 0;
-        40 "PJRT_FFI_Register_Handler" 0;
+        40 "PJRT_FFI_Register_Handler" 0
+            => FFIRegisterHandler(super::ffi::RegisterHandlerArgs);
     }
 }

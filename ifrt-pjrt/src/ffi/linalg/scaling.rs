@@ -3,6 +3,9 @@
 use super::scalar::{Real, Scalar};
 use super::view::View;
 
+/// More than the exponents of the smallest and the largest `f64`.
+const MAX_EXPONENT: i32 = 1100;
+
 /// A power of two by which a matrix was multiplied.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale<R> {
@@ -10,23 +13,28 @@ pub(crate) struct Scale<R> {
 }
 
 impl<R: Real> Scale<R> {
-    /// Multiplies a matrix by a power of two if its squares would overflow or vanish.
+    /// Multiplies a matrix by a power of two that brings its largest part near one.
+    ///
+    /// Methods with fixed thresholds then work for matrices of every size, and no square of an
+    /// element overflows.
     pub(crate) fn apply<T: Scalar<Part = R>>(matrix: &mut View<'_, T>) -> Self {
         let largest = matrix.largest_part();
-        let small = R::SAFE_MIN.root() / R::EPSILON;
-        let big = R::ONE / small;
-        let step = if largest > R::ZERO && largest < small {
-            1
-        } else if largest > big && largest.is_a_number() {
-            -1
-        } else {
+        if largest == R::ZERO || !largest.is_a_number() {
             return Self { undo: R::ONE };
-        };
+        }
+        let (two, half) = (R::of(2.0), R::of(0.5));
         let mut exponent = 0;
         let mut value = largest;
-        while if step > 0 { value < R::ONE } else { value > R::ONE } {
-            value *= R::power_of_two(step);
-            exponent += step;
+        while value < half && exponent < MAX_EXPONENT {
+            value *= two;
+            exponent += 1;
+        }
+        while value > two && exponent > -MAX_EXPONENT {
+            value *= half;
+            exponent -= 1;
+        }
+        if exponent == 0 {
+            return Self { undo: R::ONE };
         }
         // In two steps, because the factor for a denormal number is itself out of range.
         let (one, other) = (exponent / 2, exponent - exponent / 2);

@@ -70,7 +70,8 @@ pub(crate) fn solve<T: Scalar>(
     0
 }
 
-/// Solves a tridiagonal system; pivots that would make the solution overflow are moved away from zero.
+/// Solves a tridiagonal system in place of its right-hand sides; pivots that would make the solution overflow are moved away
+/// from zero.
 ///
 /// All three diagonals have the length of the system; the first element of `below` and the last of
 /// `above` are not used. What LAPACK does in `lagtf` and `lagts`.
@@ -78,14 +79,10 @@ pub(crate) fn solve_perturbed<T: Scalar>(
     below: &[T],
     diagonal: &[T],
     above: &[T],
-    b: &View<'_, T>,
     x: &mut View<'_, T>,
 ) {
     let order = diagonal.len();
     let zero = <T::Part as Scalar>::ZERO;
-    for col in 0..b.cols() {
-        x.col_mut(col).copy_from_slice(b.col(col));
-    }
     if order == 0 {
         return;
     }

@@ -218,7 +218,7 @@ unsafe fn scalar(pointer: *const c_void) -> Result<Attribute> {
         // SAFETY: F1; any byte is accepted.
         data_type::PRED => Attribute::Bool(unsafe { scalar.value.cast::<u8>().read() } != 0),
         // SAFETY: F1.
-        data_type::U8 => Attribute::U8(unsafe { scalar.value.cast().read() }),
+        data_type::U8 => Attribute::U8(unsafe { scalar.value.cast::<u8>().read() }),
         // SAFETY: F1.
         data_type::S32 => Attribute::I32(unsafe { scalar.value.cast::<i32>().read_unaligned() }),
         // SAFETY: F1.

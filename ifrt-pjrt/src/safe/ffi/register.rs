@@ -6,7 +6,7 @@ use ifrt::Result;
 
 use super::{Handler, reply};
 use crate::safe::api::Api;
-use crate::sys::ext::FfiRegisterHandler;
+use crate::sys::ext::FFIRegisterHandler;
 use crate::sys::ffi::{self, REGISTER_HANDLER_ARGS_SIZE, RegisterHandlerArgs};
 
 /// The name of a custom call, and the function that serves it.
@@ -41,5 +41,5 @@ pub(crate) fn register(api: &'static Api, target: &Target, platform: &str) -> Re
         traits: 0,
     };
     // SAFETY: S3; the function is a handler, and lives as long as the process.
-    unsafe { api.call::<FfiRegisterHandler>(&mut args) }
+    unsafe { api.call::<FFIRegisterHandler>(&mut args) }
 }

@@ -8,7 +8,7 @@ use std::ptr::NonNull;
 use ifrt::{Result, Status};
 
 use super::{Handler, decode};
-use crate::sys::Sized0;
+use crate::sys::{ExtensionBase, Sized0};
 use crate::sys::ffi::{
     Api, CallFrame, EXTENSION_METADATA, Error, ErrorCreate, ErrorCreateArgs, METADATA_SIZE,
     MetadataExtension, STAGE_EXECUTE, VERSION,
@@ -63,8 +63,9 @@ unsafe fn serve<H: Handler>(frame: *const CallFrame) -> Result<()> {
         return Ok(());
     }
     // SAFETY: F1 and F2.
-    let mut call = unsafe { decode::call::<H>(frame) }?;
-    H::run(&mut call)
+    let call = unsafe { decode::call::<H>(frame) };
+    call.and_then(|mut call| H::run(&mut call))
+        .map_err(|status| status.annotate(format_args!("while computing {}", H::NAME)))
 }
 
 /// Answers a query of the handler's version; false if the frame is none.
@@ -81,7 +82,8 @@ unsafe fn answer_query(frame: *const CallFrame) -> bool {
         return false;
     }
     // SAFETY: F1; the size leaves room for the pointer.
-    let extension = unsafe { (&raw const (*frame.as_ptr()).extension_start).read() };
+    let extension: *mut ExtensionBase =
+        unsafe { field(frame.cast(), std::mem::offset_of!(CallFrame, extension_start)) };
     let Some(extension) = NonNull::new(extension) else {
         return false;
     };
@@ -109,6 +111,17 @@ unsafe fn answer_query(frame: *const CallFrame) -> bool {
     true
 }
 
+/// A field of a struct of which only the beginning may be there.
+///
+/// # Safety
+/// F1: the field is there.
+unsafe fn field<F>(base: NonNull<u8>, offset: usize) -> F {
+    // SAFETY: F1.
+    let place = unsafe { base.add(offset) };
+    // SAFETY: F1; fields are aligned in their structs.
+    unsafe { place.cast::<F>().read() }
+}
+
 /// The function that makes errors, if the plugin has it.
 ///
 /// # Safety
@@ -121,15 +134,15 @@ unsafe fn error_create(frame: *const CallFrame) -> Option<ErrorCreate> {
         return None;
     }
     // SAFETY: F1; the size leaves room for the pointer.
-    let api = unsafe { (&raw const (*frame.as_ptr()).api).read() };
+    let api: *const Api = unsafe { field(frame.cast(), std::mem::offset_of!(CallFrame, api)) };
     let api = NonNull::new(api.cast_mut())?;
     // SAFETY: F1; the table begins with its size.
     let size = unsafe { api.cast::<usize>().read() };
     if size < Api::STRUCT_SIZE {
         return None;
     }
-    // SAFETY: F1; the size leaves room for the function.
-    unsafe { (&raw const (*api.as_ptr()).error_create).read() }
+    // SAFETY: F1; the size leaves room for the function, which may be NULL.
+    unsafe { field(api.cast(), std::mem::offset_of!(Api, error_create)) }
 }
 
 /// # Safety

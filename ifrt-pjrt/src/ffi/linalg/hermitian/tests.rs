@@ -80,7 +80,7 @@ fn equal_and_extreme_values_are_found<T: Scalar>() {
         let mut identity = vec![T::ZERO; order * order];
         View::new(&mut identity, order, order).fill_identity();
         check(&identity, order);
-        for exponent in [-110, 110] {
+        for exponent in [-110, -20, 40, 110] {
             let scale = <T::Part as Real>::power_of_two(exponent);
             let whole = Random(63).hermitian::<T>(order, 0);
             let whole: Vec<T> = whole.into_iter().map(|e: T| e.scaled(scale)).collect();

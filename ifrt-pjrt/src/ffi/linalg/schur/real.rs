@@ -2,7 +2,7 @@
 
 use super::super::one_based;
 use super::super::reflector;
-use super::super::scalar::{Real, Scalar};
+use super::super::scalar::Real;
 use super::super::view::View;
 use super::{ITERATIONS, PATIENCE};
 
