@@ -4,15 +4,26 @@
 //! Neither is acceptable in `delete()`, in a destructor or in a callback of the plugin, where
 //! destroying the client would even deadlock. So they are handed to one thread per client, which
 //! frees in the order of arrival and ends with the client.
+//!
+//! Waking a thread costs the one who wakes it more than all the rest of a deletion, and on a busy
+//! machine the woken thread may take its place for as long as it has work. So the thread looks for
+//! jobs by itself for a while before it sleeps, and never begins one at the moment it is woken.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use ifrt::{Result, Status};
 
 type Job = Box<dyn FnOnce() + Send>;
+
+/// How long the thread waits before it looks for jobs again.
+const PAUSE: Duration = Duration::from_millis(1);
+
+/// How often it looks before it sleeps until it is woken.
+const LOOKS: u32 = 20;
 
 /// Hands jobs to a thread of their own.
 #[derive(Debug)]
@@ -29,7 +40,7 @@ struct State {
     jobs: VecDeque<Job>,
     /// The last job has been given.
     closed: bool,
-    /// The thread waits; otherwise it looks for jobs anyway and need not be woken.
+    /// The thread sleeps until it is woken; otherwise it looks for jobs by itself.
     asleep: bool,
 }
 
@@ -48,7 +59,7 @@ impl Queue {
         let mut state = self.lock();
         state.jobs.push_back(job);
         state.closed |= close;
-        let asleep = state.asleep;
+        let asleep = std::mem::take(&mut state.asleep);
         drop(state);
         if asleep {
             self.arrived.notify_one();
@@ -57,6 +68,7 @@ impl Queue {
 
     /// All waiting jobs; `None` if there will be no more.
     fn take(&self) -> Option<VecDeque<Job>> {
+        let mut looks = LOOKS;
         let mut state = self.lock();
         loop {
             if !state.jobs.is_empty() {
@@ -65,12 +77,22 @@ impl Queue {
             if state.closed {
                 return None;
             }
-            state.asleep = true;
-            state = self
-                .arrived
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
-            state.asleep = false;
+            if looks == 0 {
+                state.asleep = true;
+                while state.asleep {
+                    state = self
+                        .arrived
+                        .wait(state)
+                        .unwrap_or_else(PoisonError::into_inner);
+                }
+                looks = LOOKS;
+            }
+            looks -= 1;
+            drop(state);
+            // Also after being woken: the system may have put this thread in the place of the one
+            // that handed over the job, which should go on first.
+            thread::sleep(PAUSE);
+            state = self.lock();
         }
     }
 }
