@@ -39,7 +39,7 @@
 //! - **S11 (host memory)** Host memory that C may use after a call is owned by the callback state
 //!   of the event that ends the use.
 //! - **S12 (threads)** The C API allows calls from every thread on every object, with the one
-//!   exception of external references, which a lock per buffer serializes.
+//!   exception of external references, of which a buffer has one at a time.
 
 pub(crate) mod api;
 pub(crate) mod buffer;

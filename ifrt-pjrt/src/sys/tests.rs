@@ -1,5 +1,7 @@
 //! The declarations against the facts that were measured on plugins.
 
+mod coverage;
+
 use super::api::API;
 use super::client::NamedValue;
 use super::ext::{FFI, LAYOUTS, SHARDINGS};
