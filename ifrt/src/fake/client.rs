@@ -101,12 +101,15 @@ impl FakeClient {
 
     /// Makes `program` available as the module `fake:NAME`.
     pub fn register_program(&self, name: impl Into<String>, program: FakeProgram) {
-        self.with_programs(|programs| programs.register_program(name.into(), program));
+        let name = name.into();
+        // What it replaces is dropped without the lock: its kernel is foreign code.
+        drop(self.with_programs(|programs| programs.register_program(name, program)));
     }
 
     /// Makes `kernel` available in module texts, see [`super::program`].
     pub fn register_kernel(&self, name: impl Into<String>, kernel: Kernel) {
-        self.with_programs(|programs| programs.register_kernel(name.into(), kernel));
+        let name = name.into();
+        drop(self.with_programs(|programs| programs.register_kernel(name, kernel)));
     }
 
     pub(super) fn with_programs<T>(&self, f: impl FnOnce(&mut Programs) -> T) -> T {

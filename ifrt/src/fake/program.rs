@@ -125,12 +125,18 @@ impl Programs {
         }
     }
 
-    pub(super) fn register_program(&mut self, name: String, program: FakeProgram) {
-        self.programs.insert(name, program);
+    /// Gives back the program that had the name.
+    pub(super) fn register_program(
+        &mut self,
+        name: String,
+        program: FakeProgram,
+    ) -> Option<FakeProgram> {
+        self.programs.insert(name, program)
     }
 
-    pub(super) fn register_kernel(&mut self, name: String, kernel: Kernel) {
-        self.kernels.insert(name, kernel);
+    /// Gives back the kernel that had the name.
+    pub(super) fn register_kernel(&mut self, name: String, kernel: Kernel) -> Option<Kernel> {
+        self.kernels.insert(name, kernel)
     }
 
     /// The program that a module stands for.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ifrt::ArrayCopySemantics::{AlwaysCopy, DonateInput, ReuseInput};
-use ifrt::fake::fault::{Fault, Op, When};
+use ifrt::fake::fault::{Fault, Gate, Op, When};
 use ifrt::fake::{FakeClient, FakeOptions};
 use ifrt::{
     ArrayRef, ArraySpec, Client, Code, DType, ExecuteOptions, MemoryKind, ShardSemantics, Sharding,
@@ -188,5 +188,63 @@ fn faults_of_the_calls_poison_or_refuse() {
             [0.0, 1.0, 2.0, 3.0],
             "{fault}: the source is fine"
         );
+    }
+}
+
+#[test]
+fn an_array_of_shared_buffers_is_not_ready_before_its_operation() {
+    let (client, gate) = (client(), Gate::new());
+    let here = single(&client, 0);
+    let source = array(&client, &[2], &here);
+    let one = [Arc::clone(&source)];
+    let slow = || Fault::Slow(gate.clone());
+    for op in [Op::Copy, Op::Assemble, Op::Disassemble] {
+        client.faults().add(op, When::Once, slow());
+    }
+    let shared = client
+        .copy_arrays(&one, None, None, ReuseInput)
+        .unwrap()
+        .remove(0);
+    let assembled = client
+        .assemble_array(
+            DType::F32,
+            shape(&[2]),
+            Arc::clone(&here),
+            &one,
+            ReuseInput,
+            ShardSemantics::All,
+        )
+        .unwrap();
+    let piece = source
+        .disassemble(ReuseInput, ShardSemantics::All)
+        .unwrap()
+        .remove(0);
+    assert!(
+        source.ready().is_ready(),
+        "the buffers themselves are there"
+    );
+
+    let module = "fake:add(f32[2], f32[2]) -> (f32[2])";
+    let executable = wait(&compile(&client, module, None)).unwrap();
+    for late in [shared, assembled, piece] {
+        let read = late.copy_to_host(None);
+        let to = Some(devices(&client, &[1]));
+        let copied = client
+            .copy_arrays(&[Arc::clone(&late)], to, None, AlwaysCopy)
+            .unwrap();
+        let args = [Arc::clone(&late), Arc::clone(&source)];
+        let sum = executable
+            .execute(&args, &ExecuteOptions::default(), None)
+            .unwrap();
+        let outputs = [Arc::clone(&late), copied[0].clone(), sum.outputs[0].clone()];
+        assert!(!read.is_ready());
+        assert!(outputs.iter().all(|output| !output.ready().is_ready()));
+        gate.step();
+        assert_eq!(
+            floats_of(&wait(&read).unwrap().into_bytes().unwrap()),
+            [0.0, 1.0]
+        );
+        let found = outputs.map(|output| crate::support::read(&output).unwrap());
+        assert_eq!(found, [[0.0, 1.0], [0.0, 1.0], [0.0, 2.0]]);
     }
 }
