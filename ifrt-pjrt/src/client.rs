@@ -38,6 +38,7 @@ use crate::custom_calls;
 use crate::device::{self, ClientId, PjrtDevice};
 use crate::options::CreateOptions;
 use crate::plugin::Plugin;
+use crate::safe::api::MAJOR;
 use crate::safe::buffer::Placement;
 use crate::safe::client::Client as SafeClient;
 use crate::safe::layout;
@@ -278,7 +279,7 @@ fn attributes(plugin: &Plugin) -> AttributeMap {
     let mut attributes = plugin.attributes().clone();
     attributes.set("supports_executable_serialization", true);
     attributes.set("serialize_with_sdy", true);
-    attributes.set("pjrt_c_api_major_version", i64::from(crate::sys::MAJOR));
+    attributes.set("pjrt_c_api_major_version", i64::from(MAJOR));
     attributes.set("pjrt_c_api_minor_version", i64::from(plugin.api_minor()));
     attributes
 }

@@ -12,9 +12,8 @@ use std::sync::{Mutex, PoisonError};
 use ifrt::attribute_map::AttributeMap;
 use ifrt::{Code, Status};
 
-use crate::safe::api::{Api, TableError};
+use crate::safe::api::{Api, MAJOR, MIN_MINOR, TableError};
 use crate::safe::library::{self, ENTRY_POINT, LibraryError};
-use crate::sys;
 
 /// The environment variable that names the shared library of a plugin.
 pub const PLUGIN_PATH_VARIABLE: &str = "PJRT_PLUGIN_LIBRARY_PATH";
@@ -74,8 +73,8 @@ pub enum PluginError {
     #[error(
         "the plugin {path} has PJRT C API {major}.{minor}, but this program needs {}.{} or newer \
          of the same major version; take a newer release of the plugin",
-        sys::MAJOR,
-        sys::MIN_MINOR
+        MAJOR,
+        MIN_MINOR
     )]
     UnsupportedVersion {
         /// The path that was given.

@@ -10,6 +10,12 @@ use crate::sys::api::{ApiHeader, ErrorDestroy, ErrorGetCode, ErrorMessage};
 use crate::sys::ext::{Ffi, Layouts, Shardings, extension_type};
 use crate::sys::{self, ExtensionBase, Function, FunctionPointer};
 
+/// The major version of the API that is spoken here.
+pub(crate) const MAJOR: i32 = sys::MAJOR;
+
+/// The oldest minor version that is understood here.
+pub(crate) const MIN_MINOR: i32 = sys::MIN_MINOR;
+
 /// A chain longer than this is taken for a circle.
 const MAX_EXTENSIONS: usize = 256;
 
