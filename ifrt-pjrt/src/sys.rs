@@ -279,7 +279,10 @@ pub(crate) mod client;
 pub(crate) mod device;
 pub(crate) mod executable;
 pub(crate) mod ext;
-#[cfg_attr(not(feature = "lapack"), allow(dead_code, reason = "handlers are a feature"))]
+#[cfg_attr(
+    not(feature = "lapack"),
+    allow(dead_code, reason = "handlers are a feature")
+)]
 pub(crate) mod ffi;
 pub(crate) mod status;
 

@@ -410,10 +410,7 @@ fn row(text: &mut String, slot: &Slot) {
     });
     let (place, test) = match wrapped {
         None => ("–".to_owned(), "–".to_owned()),
-        Some((_, place, "")) => (
-            format!("`{place}`"),
-            "**not tested here**".to_owned(),
-        ),
+        Some((_, place, "")) => (format!("`{place}`"), "**not tested here**".to_owned()),
         Some((_, place, test)) => (format!("`{place}`"), format!("`{test}`")),
     };
     writeln!(text, "| `{}` | {since} | {place} | {test} |", slot.name).unwrap();
