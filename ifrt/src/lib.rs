@@ -28,6 +28,8 @@ pub mod bundle;
 pub mod client;
 pub mod compiler;
 pub mod completion;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 pub mod device;
 pub mod device_list;
 pub mod dtype;
