@@ -3,22 +3,26 @@
 //! A runtime implements the traits of this crate; whoever uses or serves one speaks only to them.
 //! The crate itself performs no I/O, starts no thread and knows no backend.
 //!
-//! # What to read
+//! # The manual
+//! - [`manual::what_ifrt_is`]: the objects and their verbs.
+//! - [`manual::who_checks_what`]: whose task each check is, and what errors say.
+//! - [`manual::blocking`]: which calls may take time, and what completions promise.
+//! - [`manual::deletion`]: how data ends.
+//! - [`manual::writing_a_backend`]: what to implement, in which order, and how to know that it is
+//!   right.
+//!
+//! # What is where
 //! - [`client`]: the entrance to a runtime; [`compiler`] and [`executable`]: programs.
-//! - [`value`] and [`array`]: data on devices, and the rules of deletion.
+//! - [`value`] and [`mod@array`]: data on devices, and the rules of deletion.
+//!   [`mod@tuple`] and [`bundle`]: several of them as one.
 //! - [`completion`]: how results arrive. Work is under way before a completion is returned.
-//! - [`status`]: how errors look.
+//! - [`status`]: how errors look. [`user_context`]: where in the user's program they come from.
 //! - [`sharding`], [`device_list`], [`memory`]: where data lives. [`xla`]: the values that XLA
 //!   brings along. [`remap_plan`]: moving shards between arrays without moving data.
 //! - [`serdes`]: the values on the wire. [`proto`]: the generated messages.
-//!
-//! # Who checks what
-//! A backend checks what it is given before it acts: dtypes, shapes, devices, deleted inputs.
-//! Nothing that arrives from outside (wire, file, plugin) is trusted by anyone.
-//!
-//! # Blocking
-//! Methods answer from local state or enqueue, unless their documentation says otherwise under
-//! "Blocking".
+//! - [`layer`]: decorators that trace or record what a client does.
+//! - Test support, behind features of the same names: `fake`, a runtime in host memory; `mock`,
+//!   objects with expectations; `conformance`, the suite that every backend has to pass.
 
 pub mod array;
 pub mod array_hash;
@@ -43,6 +47,7 @@ pub mod host_callback;
 pub mod index;
 pub mod layer;
 pub mod layout;
+pub mod manual;
 pub mod memory;
 #[cfg(feature = "mock")]
 pub mod mock;
