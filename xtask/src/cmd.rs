@@ -2,6 +2,7 @@
 
 pub(crate) mod ci;
 pub(crate) mod codegen;
+pub(crate) mod conformance;
 pub(crate) mod demo;
 pub(crate) mod doctor;
 pub(crate) mod serve;

@@ -44,6 +44,8 @@ enum Command {
     Demo(cmd::setup::Args),
     /// Run all tests and add up their numbers
     Test(cmd::test::TestArgs),
+    /// Run the conformance suite of the contract on one backend
+    Conformance(cmd::conformance::ConformanceArgs),
     /// Check layers, rooms, sizes, documents and licences
     Tidy(cmd::tidy::Args),
     /// Compile the protocol buffer definitions into Rust
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
         Command::Serve(args) => cmd::serve::run(&workspace, &args),
         Command::Demo(args) => cmd::demo::run(&workspace, &args),
         Command::Test(args) => cmd::test::run(&workspace, &args),
+        Command::Conformance(args) => cmd::conformance::run(&workspace, &args),
         Command::Tidy(args) => cmd::tidy::run(&workspace, &args),
         Command::Codegen(args) => cmd::codegen::run(&args),
         Command::Ci(args) => cmd::ci::run(&workspace, &args),
