@@ -231,6 +231,10 @@ impl Value for PjrtArray {
         Arc::clone(&self.client) as _
     }
 
+    fn into_array(self: Arc<Self>) -> Option<ArrayRef> {
+        Some(self)
+    }
+
     fn user_context(&self) -> Option<UserContextRef> {
         self.user_context.clone()
     }
