@@ -11,6 +11,7 @@ use bytes::Bytes;
 
 pub(super) use cancel::cancel;
 use cancel::cancellable;
+use prost::Message;
 use work::Work;
 
 use super::array::{FakeArray, unusable};
@@ -29,9 +30,12 @@ use crate::completion::Completion;
 use crate::device::DeviceRef;
 use crate::device_list::DeviceList;
 use crate::dtype::DType;
-use crate::executable::{CompiledMemoryStats, ExecuteOptions, ExecuteResult, LoadedExecutable};
+use crate::executable::{
+    CompiledMemoryStats, ExecuteOptions, ExecuteResult, HloModule, LoadedExecutable,
+};
 use crate::index::IndexDomain;
 use crate::layout::Layout;
+use crate::proto::xla::HloModuleProto;
 use crate::sharding::Sharding;
 use crate::status::{Result, Status};
 use crate::user_context::{self, UserContextRef};
@@ -266,6 +270,17 @@ impl LoadedExecutable for FakeExecutable {
         Ok(outputs
             .map(|one| Layout::descending(one.shape.rank()))
             .collect())
+    }
+
+    /// The head of a module: the fake has no instructions to show.
+    fn hlo_modules(&self) -> Result<Vec<HloModule>> {
+        let parameters = self.program.parameters.iter();
+        let module = HloModuleProto {
+            name: self.program.name.clone(),
+            spmd_parameters_shardings: parameters.map(|one| one.sharding.to_proto()).collect(),
+            ..HloModuleProto::default()
+        };
+        Ok(vec![HloModule::new(module.encode_to_vec().into())])
     }
 
     fn output_memory_kinds(&self) -> Result<Vec<Vec<String>>> {
