@@ -63,7 +63,11 @@ static REGISTERED: Mutex<BTreeMap<usize, RegisteredTargets>> = Mutex::new(BTreeM
 /// Those of the plugin.
 pub fn register_lapack(plugin: &Plugin) -> Result<RegisteredTargets> {
     let key = std::ptr::from_ref(plugin.api()).addr();
-    let known = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+    let known = REGISTERED
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .get(&key)
+        .cloned();
     if let Some(known) = known {
         return Ok(known);
     }
@@ -86,7 +90,10 @@ pub fn register_lapack(plugin: &Plugin) -> Result<RegisteredTargets> {
     // Two threads may get here at once; to register the same function again changes nothing.
     let mut all = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
     all.insert(key, registered.clone());
-    tracing::debug!(count = registered.names.len(), "handlers of custom calls registered");
+    tracing::debug!(
+        count = registered.names.len(),
+        "handlers of custom calls registered"
+    );
     Ok(registered)
 }
 

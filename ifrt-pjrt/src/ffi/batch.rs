@@ -30,7 +30,10 @@ pub(super) fn matrices(call: &Call<'_>, operand: usize) -> Result<(Batch, usize,
             "operand {operand} must be a matrix or a batch of them, but has the shape {dims:?}"
         )));
     };
-    if [rows, cols].iter().any(|side| i32::try_from(**side).is_err()) {
+    if [rows, cols]
+        .iter()
+        .any(|side| i32::try_from(**side).is_err())
+    {
         return Err(Status::invalid_argument(format!(
             "operand {operand} has the shape {dims:?}; the sides of a matrix must be less than 2^31"
         )));
@@ -40,7 +43,14 @@ pub(super) fn matrices(call: &Call<'_>, operand: usize) -> Result<(Batch, usize,
         .iter()
         .try_fold(1usize, |count, dim| count.checked_mul(*dim))
         .ok_or_else(|| Status::invalid_argument(format!("a batch of the shape {outer:?}")))?;
-    Ok((Batch { dims: outer.to_vec(), count }, *rows, *cols))
+    Ok((
+        Batch {
+            dims: outer.to_vec(),
+            count,
+        },
+        *rows,
+        *cols,
+    ))
 }
 
 /// The same for matrices that must be square.
@@ -120,15 +130,20 @@ pub(super) fn choice<V: Copy>(call: &Call<'_>, name: &str, choices: &[(u8, V)]) 
             "the attribute {name:?} of a custom call must be a u8, but is {value:?}"
         )));
     };
-    choices.iter().find(|(candidate, _)| *candidate == letter).map(|(_, value)| *value).ok_or_else(
-        || {
-            let known: Vec<char> = choices.iter().map(|(letter, _)| char::from(*letter)).collect();
+    choices
+        .iter()
+        .find(|(candidate, _)| *candidate == letter)
+        .map(|(_, value)| *value)
+        .ok_or_else(|| {
+            let known: Vec<char> = choices
+                .iter()
+                .map(|(letter, _)| char::from(*letter))
+                .collect();
             Status::invalid_argument(format!(
                 "the attribute {name:?} of a custom call is {:?}, expected one of {known:?}",
                 char::from(letter)
             ))
-        },
-    )
+        })
 }
 
 /// The triangle that the attribute `uplo` names.
@@ -136,7 +151,11 @@ pub(super) fn choice<V: Copy>(call: &Call<'_>, name: &str, choices: &[(u8, V)]) 
 /// # Errors
 /// As for [`choice`].
 pub(super) fn triangle(call: &Call<'_>) -> Result<Triangle> {
-    choice(call, "uplo", &[(b'L', Triangle::Lower), (b'U', Triangle::Upper)])
+    choice(
+        call,
+        "uplo",
+        &[(b'L', Triangle::Lower), (b'U', Triangle::Upper)],
+    )
 }
 
 /// Whether an attribute asks for vectors.

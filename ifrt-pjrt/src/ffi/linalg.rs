@@ -30,6 +30,8 @@ pub(crate) mod tridiagonal;
 pub(crate) mod view;
 
 #[cfg(test)]
+mod properties;
+#[cfg(test)]
 mod testing;
 
 /// Which triangle of a matrix holds its values.

@@ -11,6 +11,8 @@ mod bad_input;
 mod create;
 mod deletion;
 mod donation;
+#[cfg(feature = "lapack")]
+mod ffi;
 mod host;
 mod plugin;
 mod rearrange;

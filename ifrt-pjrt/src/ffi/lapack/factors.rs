@@ -111,7 +111,9 @@ impl<T: Lapack> Handler for Geqp3<T> {
 /// The number of reflectors in an operand `tau`.
 fn reflectors(call: &Call<'_>, operand: usize) -> Result<usize> {
     call.operand_dims(operand)?.last().copied().ok_or_else(|| {
-        Status::invalid_argument(format!("operand {operand} must be a vector, but is a number"))
+        Status::invalid_argument(format!(
+            "operand {operand} must be a vector, but is a number"
+        ))
     })
 }
 
@@ -158,8 +160,16 @@ impl<T: Lapack> Handler for Ormqr<T> {
         let (batch, rows, cols) = matrices(call, 2)?;
         let (_, a_rows, a_cols) = matrices(call, 0)?;
         let count = reflectors(call, 1)?;
-        let side = if flag(call, "left")? { Side::Left } else { Side::Right };
-        let op = if flag(call, "transpose")? { Op::Adjoint } else { Op::Plain };
+        let side = if flag(call, "left")? {
+            Side::Left
+        } else {
+            Side::Right
+        };
+        let op = if flag(call, "transpose")? {
+            Op::Adjoint
+        } else {
+            Op::Plain
+        };
         let order = if side == Side::Left { rows } else { cols };
         if a_rows != order || count > a_cols || count > order {
             return Err(Status::invalid_argument(format!(

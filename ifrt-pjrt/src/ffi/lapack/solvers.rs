@@ -29,7 +29,11 @@ impl<T: Lapack> Handler for Trsm<T> {
         let form = choice(
             call,
             "trans_x",
-            &[(b'N', Form::Plain), (b'T', Form::Transpose), (b'C', Form::Adjoint)],
+            &[
+                (b'N', Form::Plain),
+                (b'T', Form::Transpose),
+                (b'C', Form::Adjoint),
+            ],
         )?;
         let unit_diagonal = choice(call, "diag", &[(b'N', false), (b'U', true)])?;
         let expected = if side == Side::Left { rows } else { cols };

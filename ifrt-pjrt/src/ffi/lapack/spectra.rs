@@ -52,7 +52,11 @@ impl<T: Lapack> Handler for Gesdd<T> {
             // The results are there all the same, and stay zero.
             Mode::None => {
                 let last = |dims: &[usize], back: usize| {
-                    dims.len().checked_sub(back).and_then(|at| dims.get(at)).copied().unwrap_or(0)
+                    dims.len()
+                        .checked_sub(back)
+                        .and_then(|at| dims.get(at))
+                        .copied()
+                        .unwrap_or(0)
                 };
                 (last(call.result_dims(2)?, 1), last(call.result_dims(3)?, 2))
             }
@@ -119,7 +123,10 @@ where
     fn run(call: &mut Call<'_>) -> Result<()> {
         let (batch, order) = square_matrices(call, 0)?;
         let size = order * order;
-        let wants = [wants_vectors(call, "compute_left")?, wants_vectors(call, "compute_right")?];
+        let wants = [
+            wants_vectors(call, "compute_left")?,
+            wants_vectors(call, "compute_right")?,
+        ];
         let re = batch.result::<R>(call, 0, &[order])?;
         let im = batch.result::<R>(call, 1, &[order])?;
         let left = batch.result::<Complex<R>>(call, 2, &[order, order])?;
@@ -132,7 +139,12 @@ where
                 &mut View::new(&mut a, order, order),
                 part_mut(re, index, order),
                 part_mut(im, index, order),
-                wanted(wants, part_mut(left, index, size), part_mut(right, index, size), order),
+                wanted(
+                    wants,
+                    part_mut(left, index, size),
+                    part_mut(right, index, size),
+                    order,
+                ),
             );
         }
         Ok(())
@@ -155,7 +167,10 @@ where
     fn run(call: &mut Call<'_>) -> Result<()> {
         let (batch, order) = square_matrices(call, 0)?;
         let size = order * order;
-        let wants = [wants_vectors(call, "compute_left")?, wants_vectors(call, "compute_right")?];
+        let wants = [
+            wants_vectors(call, "compute_left")?,
+            wants_vectors(call, "compute_right")?,
+        ];
         let values = batch.result::<Complex<R>>(call, 0, &[order])?;
         let left = batch.result::<Complex<R>>(call, 1, &[order, order])?;
         let right = batch.result::<Complex<R>>(call, 2, &[order, order])?;
@@ -166,7 +181,12 @@ where
             *info = eigen::complex(
                 &mut View::new(&mut a, order, order),
                 part_mut(values, index, order),
-                wanted(wants, part_mut(left, index, size), part_mut(right, index, size), order),
+                wanted(
+                    wants,
+                    part_mut(left, index, size),
+                    part_mut(right, index, size),
+                    order,
+                ),
             );
         }
         Ok(())

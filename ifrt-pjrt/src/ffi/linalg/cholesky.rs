@@ -1,9 +1,9 @@
 //! Cholesky factorization: `potrf`.
 
+use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::factor::{
     LltError, LltParams, LltRegularization, cholesky_in_place, cholesky_in_place_scratch,
 };
-use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::{Par, Spec};
 
 use super::scalar::Scalar;
@@ -30,7 +30,13 @@ pub(crate) fn factor<T: Scalar>(matrix: &mut View<'_, T>, triangle: Triangle) ->
         // transpose of U.
         Triangle::Upper => matrix.faer_mut().transpose_mut(),
     };
-    match cholesky_in_place(matrix, LltRegularization::default(), Par::Seq, stack, params) {
+    match cholesky_in_place(
+        matrix,
+        LltRegularization::default(),
+        Par::Seq,
+        stack,
+        params,
+    ) {
         Ok(_) => 0,
         Err(LltError::NonPositivePivot { index }) => one_based(index),
     }

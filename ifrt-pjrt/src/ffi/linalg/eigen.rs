@@ -3,9 +3,7 @@
 use faer::complex::Complex;
 use faer::diag::DiagMut;
 use faer::dyn_stack::{MemBuffer, MemStack};
-use faer::linalg::evd::{
-    ComputeEigenvectors, EvdParams, evd_cplx, evd_real, evd_scratch,
-};
+use faer::linalg::evd::{ComputeEigenvectors, EvdParams, evd_cplx, evd_real, evd_scratch};
 use faer::{Mat, Par, Spec};
 
 use super::scalar::{Real, Scalar};
@@ -28,7 +26,11 @@ pub(crate) struct Vectors<'a, C> {
 }
 
 fn wish<T>(wanted: &Option<T>) -> ComputeEigenvectors {
-    if wanted.is_some() { ComputeEigenvectors::Yes } else { ComputeEigenvectors::No }
+    if wanted.is_some() {
+        ComputeEigenvectors::Yes
+    } else {
+        ComputeEigenvectors::No
+    }
 }
 
 /// Multiplies rows and columns by powers of two so that their norms are alike; gives the factors by
@@ -76,7 +78,10 @@ fn balance<T: Scalar>(matrix: &mut View<'_, T>) -> Vec<T::Part> {
                 let value = matrix.at(index, other).scaled(inverse);
                 matrix.set(index, other, value);
             }
-            matrix.col_mut(index).iter_mut().for_each(|e| *e = e.scaled(factor));
+            matrix
+                .col_mut(index)
+                .iter_mut()
+                .for_each(|e| *e = e.scaled(factor));
         }
         if !changed {
             break;
@@ -88,16 +93,22 @@ fn balance<T: Scalar>(matrix: &mut View<'_, T>) -> Vec<T::Part> {
 /// Gives a vector the Euclidean norm 1 and a largest element that is real.
 fn normalize<T: Scalar>(vector: &mut [T]) {
     let zero = <T::Part as Scalar>::ZERO;
-    let largest = vector
-        .iter()
-        .fold(zero, |largest, e| largest.larger(e.re().magnitude()).larger(e.im().magnitude()));
+    let largest = vector.iter().fold(zero, |largest, e| {
+        largest
+            .larger(e.re().magnitude())
+            .larger(e.im().magnitude())
+    });
     if largest == zero || !largest.is_a_number() {
         return;
     }
     // First near one, so that the norm can be trusted.
-    vector.iter_mut().for_each(|e| *e = T::from_parts(e.re() / largest, e.im() / largest));
+    vector
+        .iter_mut()
+        .for_each(|e| *e = T::from_parts(e.re() / largest, e.im() / largest));
     let norm = T::norm(vector);
-    vector.iter_mut().for_each(|e| *e = T::from_parts(e.re() / norm, e.im() / norm));
+    vector
+        .iter_mut()
+        .for_each(|e| *e = T::from_parts(e.re() / norm, e.im() / norm));
     if !T::IS_COMPLEX {
         return;
     }
@@ -146,8 +157,13 @@ where
     let factors = balance(matrix);
     let params: Spec<EvdParams, Complex<R>> = Spec::default();
     let (left, right) = (wish(&vectors.left), wish(&vectors.right));
-    let mut buffer =
-        MemBuffer::new(evd_scratch::<Complex<R>>(order, left, right, Par::Seq, params));
+    let mut buffer = MemBuffer::new(evd_scratch::<Complex<R>>(
+        order,
+        left,
+        right,
+        Par::Seq,
+        params,
+    ));
     let outcome = evd_cplx::<R>(
         matrix.faer(),
         DiagMut::from_slice_mut(values),
@@ -190,7 +206,10 @@ where
     let (left, right) = (wish(&vectors.left), wish(&vectors.right));
     let mut buffer = MemBuffer::new(evd_scratch::<R>(order, left, right, Par::Seq, params));
     let mut packed_left = vectors.left.as_ref().map(|_| Mat::<R>::zeros(order, order));
-    let mut packed_right = vectors.right.as_ref().map(|_| Mat::<R>::zeros(order, order));
+    let mut packed_right = vectors
+        .right
+        .as_ref()
+        .map(|_| Mat::<R>::zeros(order, order));
     let outcome = evd_real::<R>(
         matrix.faer(),
         DiagMut::from_slice_mut(re),

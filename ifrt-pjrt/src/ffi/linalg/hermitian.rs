@@ -22,7 +22,9 @@ fn whole<T: Scalar>(matrix: &View<'_, T>, triangle: Triangle) -> Vec<T> {
     for col in 0..order {
         match triangle {
             Triangle::Lower => target.col_mut(col)[col..].copy_from_slice(&matrix.col(col)[col..]),
-            Triangle::Upper => target.col_mut(col)[..=col].copy_from_slice(&matrix.col(col)[..=col]),
+            Triangle::Upper => {
+                target.col_mut(col)[..=col].copy_from_slice(&matrix.col(col)[..=col])
+            }
         }
         let diagonal = T::from_re(matrix.at(col, col).re());
         target.set(col, col, diagonal);
@@ -52,10 +54,18 @@ pub(crate) fn eigen<T: Scalar>(
     }
     let scale = Scale::apply(&mut whole);
     let mut diagonal = vec![T::ZERO; order];
-    let compute = if vectors { ComputeEigenvectors::Yes } else { ComputeEigenvectors::No };
+    let compute = if vectors {
+        ComputeEigenvectors::Yes
+    } else {
+        ComputeEigenvectors::No
+    };
     let params: Spec<SelfAdjointEvdParams, T> = Spec::default();
-    let mut buffer =
-        MemBuffer::new(self_adjoint_evd_scratch::<T>(order, compute, Par::Seq, params));
+    let mut buffer = MemBuffer::new(self_adjoint_evd_scratch::<T>(
+        order,
+        compute,
+        Par::Seq,
+        params,
+    ));
     let outcome = self_adjoint_evd(
         whole.faer(),
         DiagMut::from_slice_mut(&mut diagonal),
@@ -110,7 +120,14 @@ pub(crate) fn tridiagonalize<T: Scalar>(
         let mut rest = work.rest(col + 1, col + 1);
         matmul(&mut w, Accum::Replace, rest.faer(), v, factor, Par::Seq);
         let mut product = Mat::<T>::zeros(1, 1);
-        matmul(&mut product, Accum::Replace, w.adjoint(), v, T::ONE, Par::Seq);
+        matmul(
+            &mut product,
+            Accum::Replace,
+            w.adjoint(),
+            v,
+            T::ONE,
+            Par::Seq,
+        );
         let correction = -(factor * product[(0, 0)]).scaled(half);
         let pair = Mat::from_fn(tail, 2, |row, which| match which {
             0 => v[(row, 0)],
@@ -118,7 +135,14 @@ pub(crate) fn tridiagonalize<T: Scalar>(
         });
         let other = pair.as_ref().reverse_cols();
         let rest = rest.faer_mut();
-        matmul(rest, Accum::Add, pair.as_ref(), other.adjoint(), -T::ONE, Par::Seq);
+        matmul(
+            rest,
+            Accum::Add,
+            pair.as_ref(),
+            other.adjoint(),
+            -T::ONE,
+            Par::Seq,
+        );
     }
     for position in 0..order {
         let value = work.at(position, position).re();

@@ -8,12 +8,7 @@ use super::view::View;
 /// Reduces rows and columns `low..high` of a square matrix to the Hessenberg form `Q^H A Q`.
 ///
 /// The reflectors of `Q` stand below the subdiagonal. There is one `tau` less than columns.
-pub(crate) fn reduce<T: Scalar>(
-    matrix: &mut View<'_, T>,
-    low: usize,
-    high: usize,
-    tau: &mut [T],
-) {
+pub(crate) fn reduce<T: Scalar>(matrix: &mut View<'_, T>, low: usize, high: usize, tau: &mut [T]) {
     tau.fill(T::ZERO);
     let order = matrix.rows();
     let mut v = vec![T::ZERO; order];

@@ -82,7 +82,9 @@ fn factor_columns<T: Scalar>(matrix: &mut View<'_, T>, pivots: &mut [usize]) -> 
                 let factor = T::ONE.divided_by(diagonal);
                 below.iter_mut().for_each(|element| *element *= factor);
             } else {
-                below.iter_mut().for_each(|element| *element = element.divided_by(diagonal));
+                below
+                    .iter_mut()
+                    .for_each(|element| *element = element.divided_by(diagonal));
             }
         }
         let (mut left, mut right) = matrix.split_at_col(position + 1);

@@ -16,7 +16,13 @@ pub(crate) fn factor<T: Scalar>(matrix: &mut View<'_, T>, pivots: &mut [i32], ta
     if fixed > 0 {
         let (mut left, mut right) = matrix.split_at_col(fixed);
         qr::factor(&mut left, &mut tau[..fixed]);
-        qr::multiply(left.faer(), &tau[..fixed], &mut right, Side::Left, Op::Adjoint);
+        qr::multiply(
+            left.faer(),
+            &tau[..fixed],
+            &mut right,
+            Side::Left,
+            Op::Adjoint,
+        );
     }
     if fixed < rows.min(cols) {
         let mut rest = matrix.rest(0, fixed);
@@ -43,19 +49,15 @@ fn bring_to_front<T: Scalar>(matrix: &mut View<'_, T>, pivots: &mut [i32]) -> us
 }
 
 /// Factors what stands in and below row `top`, with the longest column first.
-fn factor_free<T: Scalar>(
-    matrix: &mut View<'_, T>,
-    top: usize,
-    pivots: &mut [i32],
-    tau: &mut [T],
-) {
+fn factor_free<T: Scalar>(matrix: &mut View<'_, T>, top: usize, pivots: &mut [i32], tau: &mut [T]) {
     let (zero, one) = (<T::Part as Scalar>::ZERO, <T::Part as Scalar>::ONE);
     // Below this, what is left of a norm after subtractions is mostly rounding.
     let unreliable = T::Part::EPSILON.root();
     let norm_below =
         |matrix: &View<'_, T>, col: usize, row: usize| T::norm(&matrix.col(col)[row..]);
-    let mut norms: Vec<T::Part> =
-        (0..matrix.cols()).map(|col| norm_below(matrix, col, top)).collect();
+    let mut norms: Vec<T::Part> = (0..matrix.cols())
+        .map(|col| norm_below(matrix, col, top))
+        .collect();
     let mut exact = norms.clone();
     let mut v = vec![T::ZERO; matrix.rows()];
     for (position, tau) in tau.iter_mut().enumerate() {

@@ -22,9 +22,8 @@ pub(crate) fn make<T: Scalar>(alpha: T, x: &mut [T]) -> (T::Part, T) {
         return (alpha.re(), T::ZERO);
     }
     let mut alpha = alpha;
-    let beta_of = |alpha: T, norm: T::Part| {
-        -(alpha.modulus().hypotenuse(norm).with_sign_of(alpha.re()))
-    };
+    let beta_of =
+        |alpha: T, norm: T::Part| -(alpha.modulus().hypotenuse(norm).with_sign_of(alpha.re()));
     let mut beta = beta_of(alpha, norm);
     let smallest = T::Part::SAFE_MIN / T::Part::EPSILON;
     let mut steps = 0;
@@ -33,7 +32,8 @@ pub(crate) fn make<T: Scalar>(alpha: T, x: &mut [T]) -> (T::Part, T) {
         let longer = <T::Part as Scalar>::ONE / smallest;
         while beta.magnitude() < smallest && steps < MAX_STEPS {
             steps += 1;
-            x.iter_mut().for_each(|element| *element = element.scaled(longer));
+            x.iter_mut()
+                .for_each(|element| *element = element.scaled(longer));
             alpha = alpha.scaled(longer);
             beta *= longer;
         }
@@ -85,12 +85,26 @@ pub(crate) fn apply_one<T: Scalar>(matrix: &mut View<'_, T>, v: &[T], tau: T, si
     match side {
         Side::Left => {
             let mut image = Mat::<T>::zeros(matrix.cols(), 1);
-            matmul(&mut image, Accum::Replace, matrix.faer().adjoint(), v, T::ONE, Par::Seq);
+            matmul(
+                &mut image,
+                Accum::Replace,
+                matrix.faer().adjoint(),
+                v,
+                T::ONE,
+                Par::Seq,
+            );
             rank_one(matrix.faer_mut(), v, image.as_ref(), tau);
         }
         Side::Right => {
             let mut image = Mat::<T>::zeros(matrix.rows(), 1);
-            matmul(&mut image, Accum::Replace, matrix.faer(), v, T::ONE, Par::Seq);
+            matmul(
+                &mut image,
+                Accum::Replace,
+                matrix.faer(),
+                v,
+                T::ONE,
+                Par::Seq,
+            );
             rank_one(matrix.faer_mut(), image.as_ref(), v, tau);
         }
     }
@@ -113,7 +127,14 @@ impl<T: Scalar> Block<T> {
             std::cmp::Ordering::Greater => panel[(row, col)],
         });
         let mut products = Mat::<T>::zeros(count, count);
-        matmul(&mut products, Accum::Replace, v.adjoint(), &v, T::ONE, Par::Seq);
+        matmul(
+            &mut products,
+            Accum::Replace,
+            v.adjoint(),
+            &v,
+            T::ONE,
+            Par::Seq,
+        );
         let mut t = Mat::<T>::zeros(count, count);
         for col in 0..count {
             // T[..col, col] = -tau T[..col, ..col] (V^H v)[..col]
@@ -140,7 +161,14 @@ impl<T: Scalar> Block<T> {
                 matmul(&mut first, Accum::Replace, v.adjoint(), c, T::ONE, Par::Seq);
                 match op {
                     Op::Plain => {
-                        matmul(&mut second, Accum::Replace, &self.t, &first, T::ONE, Par::Seq);
+                        matmul(
+                            &mut second,
+                            Accum::Replace,
+                            &self.t,
+                            &first,
+                            T::ONE,
+                            Par::Seq,
+                        );
                     }
                     Op::Adjoint => {
                         let t = self.t.adjoint();
@@ -156,14 +184,28 @@ impl<T: Scalar> Block<T> {
                 matmul(&mut first, Accum::Replace, c, v, T::ONE, Par::Seq);
                 match op {
                     Op::Plain => {
-                        matmul(&mut second, Accum::Replace, &first, &self.t, T::ONE, Par::Seq);
+                        matmul(
+                            &mut second,
+                            Accum::Replace,
+                            &first,
+                            &self.t,
+                            T::ONE,
+                            Par::Seq,
+                        );
                     }
                     Op::Adjoint => {
                         let t = self.t.adjoint();
                         matmul(&mut second, Accum::Replace, &first, t, T::ONE, Par::Seq);
                     }
                 }
-                matmul(matrix.as_mut(), Accum::Add, &second, v.adjoint(), -T::ONE, Par::Seq);
+                matmul(
+                    matrix.as_mut(),
+                    Accum::Add,
+                    &second,
+                    v.adjoint(),
+                    -T::ONE,
+                    Par::Seq,
+                );
             }
         }
     }

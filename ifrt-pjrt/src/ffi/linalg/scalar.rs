@@ -90,7 +90,9 @@ pub(crate) trait Scalar:
 }
 
 /// A real element: `f32` or `f64`.
-pub(crate) trait Real: Scalar<Part = Self> + RealField + PartialOrd + Div<Output = Self> {
+pub(crate) trait Real:
+    Scalar<Part = Self> + RealField + PartialOrd + Div<Output = Self>
+{
     /// The distance from 1 to the next number.
     const EPSILON: Self;
     /// The smallest number whose reciprocal does not overflow.

@@ -40,13 +40,17 @@ impl<R: Real> Scale<R> {
         let (one, other) = (exponent / 2, exponent - exponent / 2);
         matrix.scale(R::power_of_two(one));
         matrix.scale(R::power_of_two(other));
-        Self { undo: R::power_of_two(-one) * R::power_of_two(-other) }
+        Self {
+            undo: R::power_of_two(-one) * R::power_of_two(-other),
+        }
     }
 
     /// Multiplies values that follow the scale of the matrix back.
     pub(crate) fn undo<T: Scalar<Part = R>>(self, values: &mut [T]) {
         if self.undo != R::ONE {
-            values.iter_mut().for_each(|value| *value = value.scaled(self.undo));
+            values
+                .iter_mut()
+                .for_each(|value| *value = value.scaled(self.undo));
         }
     }
 }

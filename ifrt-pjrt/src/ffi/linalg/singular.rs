@@ -53,8 +53,15 @@ pub(crate) fn decompose<T: Scalar>(
         Some((u, vt)) => {
             let mut v = Mat::<T>::zeros(cols, v_count);
             let u = Some(u.faer_mut());
-            let outcome =
-                svd(matrix.faer(), target, u, Some(v.as_mut()), Par::Seq, stack, params);
+            let outcome = svd(
+                matrix.faer(),
+                target,
+                u,
+                Some(v.as_mut()),
+                Par::Seq,
+                stack,
+                params,
+            );
             vt.faer_mut().copy_from(v.adjoint());
             outcome
         }

@@ -112,7 +112,11 @@ pub(crate) fn adjoint<T: Scalar>(a: MatRef<'_, T>) -> Mat<T> {
 
 pub(crate) fn diagonal<T: Scalar>(values: &[T::Part]) -> Mat<T> {
     Mat::from_fn(values.len(), values.len(), |row, col| {
-        if row == col { T::from_re(values[row]) } else { T::ZERO }
+        if row == col {
+            T::from_re(values[row])
+        } else {
+            T::ZERO
+        }
     })
 }
 
@@ -144,7 +148,10 @@ pub(crate) fn assert_close<T: Scalar>(actual: MatRef<'_, T>, expected: MatRef<'_
     let scale = largest(expected).max(f64::MIN_POSITIVE);
     let limit = 16.0 * size * to_f64(T::Part::EPSILON) * scale;
     let error = largest(difference.as_ref());
-    assert!(error <= limit, "{what}: off by {error:e}, allowed are {limit:e}");
+    assert!(
+        error <= limit,
+        "{what}: off by {error:e}, allowed are {limit:e}"
+    );
 }
 
 /// Asserts that the columns are orthonormal.
@@ -157,12 +164,18 @@ pub(crate) fn assert_orthonormal<T: Scalar>(q: MatRef<'_, T>, what: &str) {
 
 /// The part of a matrix on and above a diagonal.
 pub(crate) fn upper<T: Scalar>(a: MatRef<'_, T>, rows: usize) -> Mat<T> {
-    Mat::from_fn(rows, a.ncols(), |row, col| if row <= col { a[(row, col)] } else { T::ZERO })
+    Mat::from_fn(rows, a.ncols(), |row, col| {
+        if row <= col { a[(row, col)] } else { T::ZERO }
+    })
 }
 
 /// Numbers that must neither hang nor panic a routine.
 pub(crate) fn poisons<T: Scalar>() -> [T; 3] {
     let one = <T::Part as Scalar>::ONE;
     let zero = <T::Part as Scalar>::ZERO;
-    [T::from_re(zero / zero), T::from_re(one / zero), T::from_re(-one / zero)]
+    [
+        T::from_re(zero / zero),
+        T::from_re(one / zero),
+        T::from_re(-one / zero),
+    ]
 }

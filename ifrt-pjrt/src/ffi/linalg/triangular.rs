@@ -31,7 +31,11 @@ pub(crate) fn solve<T: Scalar>(
     form: Form,
     unit_diagonal: bool,
 ) {
-    let conj = if form == Form::Adjoint { Conj::Yes } else { Conj::No };
+    let conj = if form == Form::Adjoint {
+        Conj::Yes
+    } else {
+        Conj::No
+    };
     // With A on the right, the transposed system is solved.
     let transposed = (form != Form::Plain) != (side == Side::Right);
     let lower = (triangle == Triangle::Lower) != transposed;

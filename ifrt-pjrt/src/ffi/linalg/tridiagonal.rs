@@ -100,8 +100,11 @@ pub(crate) fn solve_perturbed<T: Scalar>(
         let keeps = if below == T::ZERO {
             true
         } else {
-            let here =
-                if first[row] == T::ZERO { zero } else { first[row].modulus() / scale };
+            let here = if first[row] == T::ZERO {
+                zero
+            } else {
+                first[row].modulus() / scale
+            };
             below.modulus() / next_scale <= here
         };
         if keeps {
@@ -166,20 +169,24 @@ fn safe_pivot<T: Scalar>(pivot: T, perturbation: T::Part, values: &mut [T]) -> T
     let two = <T::Part as Real>::of(2.0);
     let smallest = T::Part::SAFE_MIN;
     let biggest = one / smallest;
-    let largest = values.iter().fold(zero, |largest, value| largest.larger(value.modulus()));
+    let largest = values
+        .iter()
+        .fold(zero, |largest, value| largest.larger(value.modulus()));
     let mut pivot = pivot;
     let mut step = perturbation.larger(smallest).with_sign_of(pivot.re());
     loop {
         let size = pivot.modulus();
         // A pivot that is not a number stays one.
-        if !(size < one) {
+        if size >= one || !size.is_a_number() {
             return pivot;
         }
         if size < smallest && size != zero && largest * smallest <= size {
-            values.iter_mut().for_each(|value| *value = value.scaled(biggest));
+            values
+                .iter_mut()
+                .for_each(|value| *value = value.scaled(biggest));
             return pivot.scaled(biggest);
         }
-        let safe = size >= smallest && !(largest > size * biggest);
+        let safe = size >= smallest && largest <= size * biggest;
         if safe || !largest.is_a_number() {
             return pivot;
         }

@@ -18,7 +18,12 @@ impl<'a, T: Scalar> View<'a, T> {
     /// A whole matrix without gaps.
     pub(crate) fn new(data: &'a mut [T], rows: usize, cols: usize) -> Self {
         debug_assert_eq!(data.len(), rows * cols);
-        Self { data, rows, cols, stride: rows }
+        Self {
+            data,
+            rows,
+            cols,
+            stride: rows,
+        }
     }
 
     pub(crate) fn rows(&self) -> usize {
@@ -64,7 +69,13 @@ impl<'a, T: Scalar> View<'a, T> {
     }
 
     /// The block of `rows` by `cols` elements that begins at `row` and `col`.
-    pub(crate) fn block(&mut self, row: usize, col: usize, rows: usize, cols: usize) -> View<'_, T> {
+    pub(crate) fn block(
+        &mut self,
+        row: usize,
+        col: usize,
+        rows: usize,
+        cols: usize,
+    ) -> View<'_, T> {
         debug_assert!(row + rows <= self.rows && col + cols <= self.cols);
         let data = if rows == 0 || cols == 0 {
             &mut []
@@ -72,7 +83,12 @@ impl<'a, T: Scalar> View<'a, T> {
             let start = row + col * self.stride;
             &mut self.data[start..start + (cols - 1) * self.stride + rows]
         };
-        View { data, rows, cols, stride: self.stride }
+        View {
+            data,
+            rows,
+            cols,
+            stride: self.stride,
+        }
     }
 
     /// Everything from `row` and `col` on.
@@ -86,22 +102,34 @@ impl<'a, T: Scalar> View<'a, T> {
         let end = self.data.len().min(col * stride);
         let (left, right) = self.data.split_at_mut(end);
         (
-            View { data: left, rows, cols: col, stride },
-            View { data: right, rows, cols: self.cols - col, stride },
+            View {
+                data: left,
+                rows,
+                cols: col,
+                stride,
+            },
+            View {
+                data: right,
+                rows,
+                cols: self.cols - col,
+                stride,
+            },
         )
     }
 
     /// Exchanges two rows.
     pub(crate) fn swap_rows(&mut self, one: usize, other: usize) {
         for col in 0..self.cols {
-            self.data.swap(one + col * self.stride, other + col * self.stride);
+            self.data
+                .swap(one + col * self.stride, other + col * self.stride);
         }
     }
 
     /// Exchanges two columns.
     pub(crate) fn swap_cols(&mut self, one: usize, other: usize) {
         for row in 0..self.rows {
-            self.data.swap(row + one * self.stride, row + other * self.stride);
+            self.data
+                .swap(row + one * self.stride, row + other * self.stride);
         }
     }
 
@@ -150,7 +178,9 @@ impl<'a, T: Scalar> View<'a, T> {
         let mut largest = <T::Part as Scalar>::ZERO;
         for col in 0..self.cols {
             for element in self.col(col) {
-                largest = largest.larger(element.re().magnitude()).larger(element.im().magnitude());
+                largest = largest
+                    .larger(element.re().magnitude())
+                    .larger(element.im().magnitude());
             }
         }
         largest

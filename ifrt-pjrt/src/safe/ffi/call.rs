@@ -167,14 +167,20 @@ impl<'a> Call<'a> {
         in_place: &[(usize, usize)],
     ) -> Result<Self> {
         for (index, result) in results.iter().enumerate() {
-            if results[..index].iter().any(|earlier| earlier.overlaps(result)) {
+            if results[..index]
+                .iter()
+                .any(|earlier| earlier.overlaps(result))
+            {
                 return Err(Status::invalid_argument(format!(
                     "result {index} of the custom call overlaps with another one"
                 )));
             }
         }
         let target_of = |operand: usize| {
-            in_place.iter().find(|(from, _)| *from == operand).and_then(|(_, to)| results.get(*to))
+            in_place
+                .iter()
+                .find(|(from, _)| *from == operand)
+                .and_then(|(_, to)| results.get(*to))
         };
         for (index, operand) in operands.iter().enumerate() {
             if let Some(result) = target_of(index)
@@ -202,7 +208,10 @@ impl<'a> Call<'a> {
             });
         }
         for (index, result) in results.iter().enumerate() {
-            let beginning = in_place.iter().find(|(_, to)| *to == index).map(|(from, _)| *from);
+            let beginning = in_place
+                .iter()
+                .find(|(_, to)| *to == index)
+                .map(|(from, _)| *from);
             match beginning.and_then(|from| Some((operands.get(from)?, sources.get(from)?))) {
                 Some((operand, Source::Lent)) if operand.same_bytes(result) => {}
                 Some((operand, source)) => {
@@ -223,9 +232,14 @@ impl<'a> Call<'a> {
                 *source = Source::InResult;
             }
         }
-        let operands =
-            operands.into_iter().zip(sources).map(|(buffer, source)| Operand { buffer, source });
-        let results = results.into_iter().map(|buffer| Output { buffer, taken: false });
+        let operands = operands
+            .into_iter()
+            .zip(sources)
+            .map(|(buffer, source)| Operand { buffer, source });
+        let results = results.into_iter().map(|buffer| Output {
+            buffer,
+            taken: false,
+        });
         Ok(Self {
             operands: operands.collect(),
             results: results.collect(),
@@ -248,7 +262,9 @@ impl<'a> Call<'a> {
     pub(crate) fn result_dims(&self, index: usize) -> Result<&[usize]> {
         match self.results.get(index) {
             Some(result) => Ok(&result.buffer.dims),
-            None => Err(Status::internal(format!("a custom call has no result {index}"))),
+            None => Err(Status::internal(format!(
+                "a custom call has no result {index}"
+            ))),
         }
     }
 
@@ -326,7 +342,12 @@ unsafe fn copy(buffer: &RawBuffer) -> Vec<u64> {
     let mut words = vec![0u64; buffer.bytes.div_ceil(size_of::<u64>())];
     let target: *mut u8 = words.as_mut_ptr().cast();
     // SAFETY: F2 for the source; the words have room for its bytes and are new.
-    unsafe { buffer.data.as_ptr().copy_to_nonoverlapping(target, buffer.bytes) };
+    unsafe {
+        buffer
+            .data
+            .as_ptr()
+            .copy_to_nonoverlapping(target, buffer.bytes)
+    };
     words
 }
 

@@ -17,7 +17,9 @@ const MAX_ENTRIES: usize = 64;
 const MAX_RANK: usize = 64;
 
 fn malformed(what: &str) -> Status {
-    Status::internal(format!("the call frame of the custom call is malformed: {what}"))
+    Status::internal(format!(
+        "the call frame of the custom call is malformed: {what}"
+    ))
 }
 
 /// A struct that states its size first, if it is there and large enough.
@@ -91,9 +93,7 @@ pub(super) unsafe fn frame<'a>(frame: *const CallFrame) -> Result<&'a CallFrame>
 pub(super) unsafe fn call<'a, H: Handler>(frame: &'a CallFrame) -> Result<Call<'a>> {
     let (args, rets) = (&frame.args, &frame.rets);
     // SAFETY: F1.
-    let operands = unsafe {
-        buffers(args.size, H::OPERANDS, args.types, args.args, "operands")
-    }?;
+    let operands = unsafe { buffers(args.size, H::OPERANDS, args.types, args.args, "operands") }?;
     // SAFETY: F1.
     let results = unsafe { buffers(rets.size, H::RESULTS, rets.types, rets.rets, "results") }?;
     // SAFETY: F1.
@@ -119,7 +119,9 @@ unsafe fn buffers(
     let mut buffers = Vec::with_capacity(count);
     for (index, (kind, entry)) in kinds.iter().zip(entries).enumerate() {
         if *kind != ffi::KIND_BUFFER {
-            return Err(malformed(&format!("entry {index} of the {what} is no buffer")));
+            return Err(malformed(&format!(
+                "entry {index} of the {what} is no buffer"
+            )));
         }
         // SAFETY: F1.
         let buffer = unsafe { sized(entry.cast_const().cast::<ffi::Buffer>()) }
@@ -159,7 +161,12 @@ unsafe fn checked(buffer: &ffi::Buffer) -> Result<RawBuffer> {
         None if bytes == 0 => NonNull::dangling(),
         None => return Err(malformed("a buffer has no memory")),
     };
-    Ok(RawBuffer { kind, dims, data, bytes })
+    Ok(RawBuffer {
+        kind,
+        dims,
+        data,
+        bytes,
+    })
 }
 
 /// # Safety
@@ -210,7 +217,9 @@ unsafe fn text<'a>(span: &[ByteSpan]) -> Result<&'a str> {
 unsafe fn scalar(pointer: *const c_void) -> Result<Attribute> {
     // SAFETY: F1.
     let scalar = unsafe { list(pointer.cast::<ffi::Scalar>(), 1) }?;
-    let scalar = scalar.first().ok_or_else(|| malformed("an attribute is missing"))?;
+    let scalar = scalar
+        .first()
+        .ok_or_else(|| malformed("an attribute is missing"))?;
     if scalar.value.is_null() {
         return Err(malformed("an attribute has no value"));
     }

@@ -21,7 +21,11 @@ pub(crate) struct Target {
 
 /// The target that `H` serves.
 pub(crate) const fn target<H: Handler>(name: &'static str) -> Target {
-    Target { name, handler: reply::handle::<H>, _private: PhantomData }
+    Target {
+        name,
+        handler: reply::handle::<H>,
+        _private: PhantomData,
+    }
 }
 
 /// Registers a target for a platform.

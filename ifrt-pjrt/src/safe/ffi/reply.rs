@@ -8,11 +8,11 @@ use std::ptr::NonNull;
 use ifrt::{Result, Status};
 
 use super::{Handler, decode};
-use crate::sys::{ExtensionBase, Sized0};
 use crate::sys::ffi::{
     Api, CallFrame, EXTENSION_METADATA, Error, ErrorCreate, ErrorCreateArgs, METADATA_SIZE,
     MetadataExtension, STAGE_EXECUTE, VERSION,
 };
+use crate::sys::{ExtensionBase, Sized0};
 
 /// Serves the calls of `H`.
 ///
@@ -82,8 +82,12 @@ unsafe fn answer_query(frame: *const CallFrame) -> bool {
         return false;
     }
     // SAFETY: F1; the size leaves room for the pointer.
-    let extension: *mut ExtensionBase =
-        unsafe { field(frame.cast(), std::mem::offset_of!(CallFrame, extension_start)) };
+    let extension: *mut ExtensionBase = unsafe {
+        field(
+            frame.cast(),
+            std::mem::offset_of!(CallFrame, extension_start),
+        )
+    };
     let Some(extension) = NonNull::new(extension) else {
         return false;
     };
@@ -105,7 +109,10 @@ unsafe fn answer_query(frame: *const CallFrame) -> bool {
         // SAFETY: F1; the size leaves room for all that is declared, and the plugin wants it
         // written.
         let metadata = unsafe { metadata.as_mut() };
-        (metadata.api_version.major_version, metadata.api_version.minor_version) = VERSION;
+        (
+            metadata.api_version.major_version,
+            metadata.api_version.minor_version,
+        ) = VERSION;
         metadata.traits = 0;
     }
     true

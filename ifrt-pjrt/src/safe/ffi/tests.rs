@@ -52,8 +52,14 @@ impl Handler for Add {
         let count = call.result::<i32>(1)?;
         assert!(call.result::<f32>(0).is_err(), "a result was lent twice");
         let other = call.operand::<f32>(1)?;
-        assert!(call.operand::<f32>(0).is_err(), "an operand was lent with its result");
-        assert!(count.iter().all(|count| *count == 0), "a result was not cleared");
+        assert!(
+            call.operand::<f32>(0).is_err(),
+            "an operand was lent with its result"
+        );
+        assert!(
+            count.iter().all(|count| *count == 0),
+            "a result was not cleared"
+        );
         count[0] = i32::try_from(sum.len()).unwrap();
         for (sum, other) in sum.iter_mut().zip(other) {
             *sum += other * f32::from(i16::try_from(times).unwrap());
@@ -90,8 +96,14 @@ struct Frame {
 impl Frame {
     fn new() -> Box<Self> {
         let mut new = Box::new(Self {
-            api: Api { error_create: Some(create), ..Api::NEW },
-            frame: CallFrame { stage: STAGE_EXECUTE, ..CallFrame::NEW },
+            api: Api {
+                error_create: Some(create),
+                ..Api::NEW
+            },
+            frame: CallFrame {
+                stage: STAGE_EXECUTE,
+                ..CallFrame::NEW
+            },
             buffers: [Buffer::NEW, Buffer::NEW, Buffer::NEW, Buffer::NEW],
             kinds: [KIND_BUFFER; 2],
             args: [null_mut(); 2],
@@ -100,8 +112,14 @@ impl Frame {
             count_dims: [1],
             attribute_kind: [KIND_SCALAR],
             times: 10,
-            scalar: Scalar { dtype: data_type::S32, value: null() },
-            name: ByteSpan { ptr: b"times".as_ptr(), len: 5 },
+            scalar: Scalar {
+                dtype: data_type::S32,
+                value: null(),
+            },
+            name: ByteSpan {
+                ptr: b"times".as_ptr(),
+                len: 5,
+            },
             names: [null()],
             values: [null()],
             a: [1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
@@ -129,7 +147,11 @@ impl Frame {
         this.names = [&raw const this.name];
         this.values = [(&raw const this.scalar).cast()];
         this.frame.api = &raw const this.api;
-        (this.frame.args.size, this.frame.rets.size, this.frame.attrs.size) = (2, 2, 1);
+        (
+            this.frame.args.size,
+            this.frame.rets.size,
+            this.frame.attrs.size,
+        ) = (2, 2, 1);
         this.frame.args.types = this.kinds.as_ptr();
         this.frame.args.args = this.args.as_ptr();
         this.frame.rets.types = this.kinds.as_ptr();
@@ -190,8 +212,7 @@ fn an_operand_in_the_way_of_a_result_is_copied_first() {
     assert_eq!(frame.sum, SUM);
     // Both operands are the same, and the sum is written over both.
     let mut frame = Frame::new();
-    (frame.buffers[1].data, frame.buffers[2].data) =
-        (frame.buffers[0].data, frame.buffers[0].data);
+    (frame.buffers[1].data, frame.buffers[2].data) = (frame.buffers[0].data, frame.buffers[0].data);
     assert_eq!(frame.call(), None);
     assert_eq!(frame.a, [11.0, 22.0, 33.0, 44.0, 55.0, 66.0]);
 }
@@ -233,13 +254,21 @@ fn wrong_counts_types_and_names_are_refused() {
         frame.assert_refused(code, part);
     };
     use Code::{Internal, InvalidArgument};
-    check(|f| f.frame.args.size = 1, InvalidArgument, "1 operands, expected 2");
+    check(
+        |f| f.frame.args.size = 1,
+        InvalidArgument,
+        "1 operands, expected 2",
+    );
     check(|f| f.frame.args.size = -1, InvalidArgument, "-1 operands");
     check(|f| f.frame.rets.size = 3, InvalidArgument, "3 results");
     check(|f| f.frame.attrs.size = 0, InvalidArgument, "0 attributes");
     check(|f| f.name.len = 4, InvalidArgument, "\"time\"");
     check(|f| f.buffers[1].dtype = 999, InvalidArgument, "999");
-    check(|f| f.buffers[2].dtype = data_type::S32, InvalidArgument, "operand 0");
+    check(
+        |f| f.buffers[2].dtype = data_type::S32,
+        InvalidArgument,
+        "operand 0",
+    );
     check(|f| f.kinds[1] = 7, Internal, "no buffer");
     check(|f| f.buffers[0].rank = -1, Internal, "rank -1");
     check(|f| f.buffers[0].rank = 1 << 40, Internal, "rank");
@@ -256,7 +285,16 @@ fn wrong_counts_types_and_names_are_refused() {
     check(|f| f.values[0] = null(), Internal, "missing");
     check(|f| f.scalar.value = null(), Internal, "no value");
     check(|f| f.name.ptr = null(), Internal, "missing");
-    check(|f| f.name = ByteSpan { ptr: b"\xff\xff\xff\xff\xff".as_ptr(), len: 5 }, Internal, "UTF-8");
+    check(
+        |f| {
+            f.name = ByteSpan {
+                ptr: b"\xff\xff\xff\xff\xff".as_ptr(),
+                len: 5,
+            }
+        },
+        Internal,
+        "UTF-8",
+    );
 }
 
 #[test]
@@ -294,7 +332,11 @@ fn a_query_is_answered_with_version_0_1() {
         let mut frame = Frame::new();
         let mut metadata = Metadata {
             struct_size: metadata_size,
-            api_version: ApiVersion { major_version: 9, minor_version: 9, ..ApiVersion::NEW },
+            api_version: ApiVersion {
+                major_version: 9,
+                minor_version: 9,
+                ..ApiVersion::NEW
+            },
             traits: 9,
         };
         let mut extension = MetadataExtension {

@@ -37,11 +37,14 @@ fn the_factor_gives_the_matrix_back_and_leaves_the_other_triangle<T: Scalar>() {
                 Triangle::Upper => result[(col, row)].conjugate(),
             });
             let product = times(l.as_ref(), adjoint(l.as_ref()).as_ref());
-            assert_close(product.as_ref(), mat(&whole, order, order).as_ref(), "L L^H");
+            assert_close(
+                product.as_ref(),
+                mat(&whole, order, order).as_ref(),
+                "L L^H",
+            );
             for col in 0..order {
                 for row in (0..order).filter(|row| !inside(*row, col)) {
-                    let element = result[(row, col)].re();
-                    assert!(element != element, "({row}, {col}) was written");
+                    assert!(!result[(row, col)].finite(), "({row}, {col}) was written");
                 }
             }
         }

@@ -11,25 +11,43 @@ fn check_pairs<C: Scalar>(a: MatRef<'_, C>, values: &[C], vectors: &[C], left: b
     let a = if left { adjoint(a) } else { a.to_owned() };
     let images = times(a.as_ref(), vectors.as_ref());
     let scaled = Mat::from_fn(order, order, |row, col| {
-        vectors[(row, col)] * if left { values[col].conjugate() } else { values[col] }
+        vectors[(row, col)]
+            * if left {
+                values[col].conjugate()
+            } else {
+                values[col]
+            }
     });
     // The matrix itself sets the size of what rounding may do.
     let with_a = |m: &Mat<C>| {
         Mat::from_fn(order, 2 * order, |row, col| {
-            if col < order { m[(row, col)] } else { a[(row, col - order)] }
+            if col < order {
+                m[(row, col)]
+            } else {
+                a[(row, col - order)]
+            }
         })
     };
-    assert_close(with_a(&images).as_ref(), with_a(&scaled).as_ref(), if left { "u" } else { "v" });
+    assert_close(
+        with_a(&images).as_ref(),
+        with_a(&scaled).as_ref(),
+        if left { "u" } else { "v" },
+    );
     for col in 0..order {
         let column: Vec<C> = (0..order).map(|row| vectors[(row, col)]).collect();
         let norm = to_f64(C::norm(&column));
         assert!((norm - 1.0).abs() < 1e-5, "norm {norm}");
-        let peak = column.iter().max_by(|a, b| to_f64(a.modulus()).total_cmp(&to_f64(b.modulus())));
+        let peak = column
+            .iter()
+            .max_by(|a, b| to_f64(a.modulus()).total_cmp(&to_f64(b.modulus())));
         let peak = *peak.unwrap();
-        assert!(to_f64(peak.im().magnitude()) <= 1e-5 || column.iter().any(|other| {
-            to_f64(other.modulus()) >= to_f64(peak.modulus()) * 0.99999
-                && other.im() == <C::Part as Scalar>::ZERO
-        }));
+        assert!(
+            to_f64(peak.im().magnitude()) <= 1e-5
+                || column.iter().any(|other| {
+                    to_f64(other.modulus()) >= to_f64(peak.modulus()) * 0.99999
+                        && other.im() == <C::Part as Scalar>::ZERO
+                })
+        );
     }
 }
 
@@ -45,7 +63,14 @@ where
         left: Some(View::new(&mut left, order, order)),
         right: Some(View::new(&mut right, order, order)),
     };
-    assert_eq!(complex(&mut View::new(&mut work, order, order), &mut values, vectors), 0);
+    assert_eq!(
+        complex(
+            &mut View::new(&mut work, order, order),
+            &mut values,
+            vectors
+        ),
+        0
+    );
     let a = mat(data, order, order);
     check_pairs(a.as_ref(), &values, &right, false);
     check_pairs(a.as_ref(), &values, &left, true);
@@ -63,9 +88,20 @@ where
         left: Some(View::new(&mut left, order, order)),
         right: Some(View::new(&mut right, order, order)),
     };
-    assert_eq!(real(&mut View::new(&mut work, order, order), &mut re, &mut im, vectors), 0);
-    let values: Vec<Complex<R>> =
-        re.iter().zip(&im).map(|(re, im)| Complex::from_parts(*re, *im)).collect();
+    assert_eq!(
+        real(
+            &mut View::new(&mut work, order, order),
+            &mut re,
+            &mut im,
+            vectors
+        ),
+        0
+    );
+    let values: Vec<Complex<R>> = re
+        .iter()
+        .zip(&im)
+        .map(|(re, im)| Complex::from_parts(*re, *im))
+        .collect();
     let mut col = 0;
     while col < order {
         if im[col] != R::ZERO {
@@ -116,7 +152,10 @@ fn numbers_that_are_none_are_refused() {
         let mut data = Random(103).matrix::<f64>(4, 4);
         data[3] = poison;
         let (mut re, mut im) = ([0.0; 4], [0.0; 4]);
-        let vectors = Vectors { left: None, right: None };
+        let vectors = Vectors {
+            left: None,
+            right: None,
+        };
         let info = real(&mut View::new(&mut data, 4, 4), &mut re, &mut im, vectors);
         assert_eq!(info, NOT_FINITE);
     }

@@ -24,8 +24,15 @@ fn check<T: Scalar>(data: &[T], order: usize, low: usize, high: usize) -> Mat<T>
             assert_eq!(h[(row, col)], T::ZERO);
         }
     }
-    let product = times(times(q.as_ref(), h.as_ref()).as_ref(), adjoint(q.as_ref()).as_ref());
-    assert_close(product.as_ref(), mat(data, order, order).as_ref(), "Q H Q^H");
+    let product = times(
+        times(q.as_ref(), h.as_ref()).as_ref(),
+        adjoint(q.as_ref()).as_ref(),
+    );
+    assert_close(
+        product.as_ref(),
+        mat(data, order, order).as_ref(),
+        "Q H Q^H",
+    );
     q
 }
 

@@ -28,8 +28,10 @@ fn product<T: Scalar>(factors: &[T], pivots: &[i32], rows: usize, cols: usize) -
         std::cmp::Ordering::Greater => both[(row, col)],
     });
     let product = times(lower.as_ref(), upper(both.as_ref(), count).as_ref());
-    let mut data: Vec<T> =
-        (0..cols).flat_map(|col| (0..rows).map(move |row| (row, col))).map(|at| product[at]).collect();
+    let mut data: Vec<T> = (0..cols)
+        .flat_map(|col| (0..rows).map(move |row| (row, col)))
+        .map(|at| product[at])
+        .collect();
     let mut view = View::new(&mut data, rows, cols);
     for (row, pivot) in pivots.iter().enumerate().rev() {
         view.swap_rows(row, usize::try_from(*pivot).unwrap() - 1);
@@ -53,10 +55,16 @@ fn pivots_are_the_largest_elements<T: Scalar>() {
     for col in 0..45 {
         let pivot = usize::try_from(pivots[col]).unwrap() - 1;
         assert!((col..60).contains(&pivot));
-        assert!(factors[col * 60 + col + 1..(col + 1) * 60].iter().all(|e| e.modulus() <= limit));
+        assert!(
+            factors[col * 60 + col + 1..(col + 1) * 60]
+                .iter()
+                .all(|e| e.modulus() <= limit)
+        );
     }
-    let column: Vec<T> =
-        [1.0, -3.0, 2.0].into_iter().map(|e| T::from_re(<T::Part as Real>::of(e))).collect();
+    let column: Vec<T> = [1.0, -3.0, 2.0]
+        .into_iter()
+        .map(|e| T::from_re(<T::Part as Real>::of(e)))
+        .collect();
     assert_eq!(factored(&column, 3, 1).1, [2]);
 }
 

@@ -20,7 +20,11 @@ fn factored<T: Scalar>(
     let mut factors = data.to_vec();
     let mut tau = vec![T::ZERO; rows.min(cols)];
     let mut pivots = pivots.to_vec();
-    factor(&mut View::new(&mut factors, rows, cols), &mut pivots, &mut tau);
+    factor(
+        &mut View::new(&mut factors, rows, cols),
+        &mut pivots,
+        &mut tau,
+    );
     let r = upper(mat(&factors, rows, cols).as_ref(), rows.min(cols));
     let mut q = factors;
     q.truncate(rows * rows.min(cols));
@@ -29,15 +33,29 @@ fn factored<T: Scalar>(
     assert_orthonormal(q.as_ref(), "Q");
     let mut sorted = pivots.clone();
     sorted.sort_unstable();
-    assert!(sorted.iter().enumerate().all(|(col, pivot)| *pivot == one_based(col)));
+    assert!(
+        sorted
+            .iter()
+            .enumerate()
+            .all(|(col, pivot)| *pivot == one_based(col))
+    );
     let permuted = permuted(mat(data, rows, cols).as_ref(), &pivots);
-    assert_close(times(q.as_ref(), r.as_ref()).as_ref(), permuted.as_ref(), "Q R");
+    assert_close(
+        times(q.as_ref(), r.as_ref()).as_ref(),
+        permuted.as_ref(),
+        "Q R",
+    );
     (r, pivots, q)
 }
 
 fn factors_give_the_permuted_matrix_back<T: Scalar>() {
     for (rows, cols) in SHAPES {
-        factored(&Random(41).matrix::<T>(rows, cols), rows, cols, &vec![0; cols]);
+        factored(
+            &Random(41).matrix::<T>(rows, cols),
+            rows,
+            cols,
+            &vec![0; cols],
+        );
     }
 }
 
@@ -47,8 +65,10 @@ fn the_diagonal_falls_and_shows_the_rank<T: Scalar>() {
     let left = mat(&random.matrix::<T>(rows, rank), rows, rank);
     let right = mat(&random.matrix::<T>(rank, cols), rank, cols);
     let product = times(left.as_ref(), right.as_ref());
-    let data: Vec<T> =
-        (0..cols).flat_map(|col| (0..rows).map(move |row| (row, col))).map(|at| product[at]).collect();
+    let data: Vec<T> = (0..cols)
+        .flat_map(|col| (0..rows).map(move |row| (row, col)))
+        .map(|at| product[at])
+        .collect();
     let (r, ..) = factored(&data, rows, cols, &vec![0; cols]);
     let sizes: Vec<f64> = (0..cols).map(|at| to_f64(r[(at, at)].modulus())).collect();
     for pair in sizes[..rank].windows(2) {

@@ -1,5 +1,6 @@
 //! The factors against the matrix, and products with `Q` against `Q` itself.
 
+use super::super::scalar::Real;
 use super::super::testing::*;
 use super::*;
 use faer::Mat;
@@ -62,26 +63,48 @@ fn products_with_q_are_those_of_its_matrix<T: Scalar>() {
             (Side::Right, Op::Plain),
             (Side::Right, Op::Adjoint),
         ] {
-            let (rows, cols) =
-                if side == Side::Left { (order, other) } else { (other, order) };
+            let (rows, cols) = if side == Side::Left {
+                (order, other)
+            } else {
+                (other, order)
+            };
             let c = random.matrix::<T>(rows, cols);
             let mut actual = c.clone();
             let factors = super::super::view::matrix(&factors, order, reflectors);
-            multiply(factors, &tau, &mut View::new(&mut actual, rows, cols), side, op);
-            let q = if op == Op::Plain { q.clone() } else { adjoint(q.as_ref()) };
+            multiply(
+                factors,
+                &tau,
+                &mut View::new(&mut actual, rows, cols),
+                side,
+                op,
+            );
+            let q = if op == Op::Plain {
+                q.clone()
+            } else {
+                adjoint(q.as_ref())
+            };
             let c = mat(&c, rows, cols);
             let expected = match side {
                 Side::Left => times(q.as_ref(), c.as_ref()),
                 Side::Right => times(c.as_ref(), q.as_ref()),
             };
-            assert_close(mat(&actual, rows, cols).as_ref(), expected.as_ref(), "product");
+            assert_close(
+                mat(&actual, rows, cols).as_ref(),
+                expected.as_ref(),
+                "product",
+            );
         }
     }
 }
 
 fn zero_columns_have_no_reflector<T: Scalar>() {
     let (factors, tau) = factored(&vec![T::ZERO; 12], 4, 3);
-    assert!(factors.iter().chain(&tau).all(|element| *element == T::ZERO));
+    assert!(
+        factors
+            .iter()
+            .chain(&tau)
+            .all(|element| *element == T::ZERO)
+    );
     // A column that is a multiple of the first unit vector already needs none either.
     let (factors, tau) = factored(&[T::from_re(-<T::Part as Scalar>::ONE), T::ZERO], 2, 1);
     assert_eq!((factors[0], tau[0]), (-T::ONE, T::ZERO));
@@ -99,13 +122,19 @@ fn numbers_that_are_none_pass_through<T: Scalar>() {
 fn tiny_and_huge_columns_keep_their_digits<T: Scalar>() {
     for exponent in [-120, 120] {
         let scale = <T::Part as Real>::power_of_two(exponent);
-        let data: Vec<T> =
-            Random(5).matrix::<T>(20, 6).into_iter().map(|e: T| e.scaled(scale)).collect();
+        let data: Vec<T> = Random(5)
+            .matrix::<T>(20, 6)
+            .into_iter()
+            .map(|e: T| e.scaled(scale))
+            .collect();
         let (factors, tau) = factored(&data, 20, 6);
         let q = q_of(&factors, &tau, 20, 6);
         assert_orthonormal(q.as_ref(), "Q");
         let r = upper(mat(&factors, 20, 6).as_ref(), 6);
-        assert_close(times(q.as_ref(), r.as_ref()).as_ref(), mat(&data, 20, 6).as_ref(), "Q R");
+        assert_close(
+            times(q.as_ref(), r.as_ref()).as_ref(),
+            mat(&data, 20, 6).as_ref(),
+            "Q R",
+        );
     }
 }
-use super::super::scalar::Real;

@@ -95,7 +95,9 @@ fn turn<T: Scalar>(h: &mut View<'_, T>, z: &mut View<'_, T>, row: usize, phase: 
         let value = h.at(row + 1, row) * phase;
         h.set(row + 1, row, value);
     }
-    z.col_mut(row).iter_mut().for_each(|element| *element *= phase);
+    z.col_mut(row)
+        .iter_mut()
+        .for_each(|element| *element *= phase);
 }
 
 fn real_below<T: Scalar>(h: &View<'_, T>, row: usize) -> T::Part {
@@ -293,6 +295,8 @@ fn restore_phase<T: Scalar>(
             let value = h.at(above, row) * back;
             h.set(above, row, value);
         }
-        z.col_mut(row).iter_mut().for_each(|element| *element *= back);
+        z.col_mut(row)
+            .iter_mut()
+            .for_each(|element| *element *= back);
     }
 }

@@ -79,7 +79,8 @@ fn iterate<R: Real>(
 /// Where the block begins that ends at `end`: below a subdiagonal element that is negligible.
 fn start_of_block<R: Real>(h: &View<'_, R>, low: usize, end: usize) -> usize {
     let order = h.rows();
-    let tiny = R::SAFE_MIN * (R::of(f64::from(u32::try_from(order).unwrap_or(u32::MAX))) / R::EPSILON);
+    let tiny =
+        R::SAFE_MIN * (R::of(f64::from(u32::try_from(order).unwrap_or(u32::MAX))) / R::EPSILON);
     let mut row = end;
     while row > low {
         let sub = h.at(row, row - 1).magnitude();
@@ -126,11 +127,19 @@ fn shifts<R: Real>(h: &View<'_, R>, start: usize, end: usize, stagnation: usize)
         exceptional(h.at(start, start), size)
     } else {
         let before = end - 1;
-        [h.at(before, before), h.at(before, end), h.at(end, before), h.at(end, end)]
+        [
+            h.at(before, before),
+            h.at(before, end),
+            h.at(end, before),
+            h.at(end, end),
+        ]
     };
     let size = h11.magnitude() + h12.magnitude() + h21.magnitude() + h22.magnitude();
     if size == R::ZERO {
-        return Shifts { re: [R::ZERO; 2], im: [R::ZERO; 2] };
+        return Shifts {
+            re: [R::ZERO; 2],
+            im: [R::ZERO; 2],
+        };
     }
     let [h11, h12, h21, h22] = [h11 / size, h12 / size, h21 / size, h22 / size];
     let mean = (h11 + h22) / R::of(2.0);
@@ -138,12 +147,21 @@ fn shifts<R: Real>(h: &View<'_, R>, start: usize, end: usize, stagnation: usize)
     let root = determinant.magnitude().root();
     if determinant >= R::ZERO {
         let (re, im) = (mean * size, root * size);
-        return Shifts { re: [re, re], im: [im, -im] };
+        return Shifts {
+            re: [re, re],
+            im: [im, -im],
+        };
     }
     let (one, other) = (mean + root, mean - root);
-    let nearest =
-        if (one - h22).magnitude() <= (other - h22).magnitude() { one } else { other };
-    Shifts { re: [nearest * size; 2], im: [R::ZERO; 2] }
+    let nearest = if (one - h22).magnitude() <= (other - h22).magnitude() {
+        one
+    } else {
+        other
+    };
+    Shifts {
+        re: [nearest * size; 2],
+        im: [R::ZERO; 2],
+    }
 }
 
 /// Where a step can begin because two subdiagonal elements are small, and the column it begins with.
@@ -170,8 +188,7 @@ fn first_column<R: Real>(
         if row == start {
             return (row, v);
         }
-        let diagonal =
-            h.at(row - 1, row - 1).magnitude() + h00.magnitude() + h11.magnitude();
+        let diagonal = h.at(row - 1, row - 1).magnitude() + h00.magnitude() + h11.magnitude();
         let coupling = h.at(row, row - 1).magnitude() * (v[1].magnitude() + v[2].magnitude());
         if coupling <= R::EPSILON * v[0].magnitude() * diagonal {
             return (row, v);
@@ -240,7 +257,11 @@ fn sweep<R: Real>(
 fn three_columns<R: Real>(columns: [&mut [R]; 3], count: usize, v2: R, v3: R, tau: R) {
     let [a, b, c] = columns;
     let (t1, t2, t3) = (tau, tau * v2, tau * v3);
-    for ((a, b), c) in a[..count].iter_mut().zip(&mut b[..count]).zip(&mut c[..count]) {
+    for ((a, b), c) in a[..count]
+        .iter_mut()
+        .zip(&mut b[..count])
+        .zip(&mut c[..count])
+    {
         let sum = *a + v2 * *b + v3 * *c;
         *a -= sum * t1;
         *b -= sum * t2;
@@ -268,14 +289,27 @@ fn split_pair<R: Real>(
 ) {
     let order = h.rows();
     let next = row + 1;
-    let block = [h.at(row, row), h.at(row, next), h.at(next, row), h.at(next, next)];
+    let block = [
+        h.at(row, row),
+        h.at(row, next),
+        h.at(next, row),
+        h.at(next, next),
+    ];
     let ([a, b, c, d], cs, sn) = standard_form(block);
-    for (row, col, value) in [(row, row, a), (row, next, b), (next, row, c), (next, next, d)] {
+    for (row, col, value) in [
+        (row, row, a),
+        (row, next, b),
+        (next, row, c),
+        (next, next, d),
+    ] {
         h.set(row, col, value);
     }
     (re[row], re[next]) = (a, d);
-    let imaginary =
-        if c == R::ZERO { R::ZERO } else { b.magnitude().root() * c.magnitude().root() };
+    let imaginary = if c == R::ZERO {
+        R::ZERO
+    } else {
+        b.magnitude().root() * c.magnitude().root()
+    };
     (im[row], im[next]) = (imaginary, -imaginary);
     for col in next + 1..order {
         if let [x, y] = h.part(row, col, 2) {
@@ -309,8 +343,7 @@ fn standard_form<R: Real>([a, b, c, d]: [R; 4]) -> ([R; 4], R, R) {
     let difference = a - d;
     let p = half * difference;
     let larger = b.magnitude().larger(c.magnitude());
-    let smaller =
-        b.magnitude().smaller(c.magnitude()) * one.with_sign_of(b) * one.with_sign_of(c);
+    let smaller = b.magnitude().smaller(c.magnitude()) * one.with_sign_of(b) * one.with_sign_of(c);
     let size = p.magnitude().larger(larger);
     let discriminant = (p / size) * p + (larger / size) * smaller;
     if discriminant >= R::of(4.0) * R::EPSILON {
@@ -318,7 +351,11 @@ fn standard_form<R: Real>([a, b, c, d]: [R; 4]) -> ([R; 4], R, R) {
         let shift = p + (size.root() * discriminant.root()).with_sign_of(p);
         let length = c.hypotenuse(shift);
         let (cs, sn) = (shift / length, c / length);
-        return ([d + shift, b - c, zero, d - (larger / shift) * smaller], cs, sn);
+        return (
+            [d + shift, b - c, zero, d - (larger / shift) * smaller],
+            cs,
+            sn,
+        );
     }
     // A complex pair, or real ones that are almost equal: first equal diagonal elements.
     let (mut sigma, mut difference) = (b + c, difference);

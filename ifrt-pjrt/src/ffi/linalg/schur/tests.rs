@@ -44,7 +44,11 @@ fn check_real<R: Real>(data: &[R], order: usize) -> (Vec<R>, Vec<R>) {
             col += 1;
         }
     }
-    check_factors(t.as_ref(), mat(&q, order, order).as_ref(), mat(data, order, order).as_ref());
+    check_factors(
+        t.as_ref(),
+        mat(&q, order, order).as_ref(),
+        mat(data, order, order).as_ref(),
+    );
     (re, im)
 }
 
@@ -64,7 +68,11 @@ fn check_complex<T: Scalar>(data: &[T], order: usize) -> Vec<T> {
             assert_eq!(t[(row, col)], T::ZERO);
         }
     }
-    check_factors(t.as_ref(), mat(&q, order, order).as_ref(), mat(data, order, order).as_ref());
+    check_factors(
+        t.as_ref(),
+        mat(&q, order, order).as_ref(),
+        mat(data, order, order).as_ref(),
+    );
     values
 }
 
@@ -88,7 +96,14 @@ fn hard<T: Scalar>(order: usize) -> Vec<Vec<T>> {
         }
     }
     let ones = vec![T::ONE; order * order];
-    vec![vec![T::ZERO; order * order], shift, nilpotent, jordan, graded, ones]
+    vec![
+        vec![T::ZERO; order * order],
+        shift,
+        nilpotent,
+        jordan,
+        graded,
+        ones,
+    ]
 }
 
 #[test]
@@ -96,8 +111,12 @@ fn real_factors_give_the_matrix_back() {
     for order in ORDERS {
         check_real(&Random(91).matrix::<f32>(order, order), order);
         check_real(&Random(91).matrix::<f64>(order, order), order);
-        hard::<f32>(order).iter().for_each(|data| drop(check_real(data, order)));
-        hard::<f64>(order).iter().for_each(|data| drop(check_real(data, order)));
+        hard::<f32>(order)
+            .iter()
+            .for_each(|data| drop(check_real(data, order)));
+        hard::<f64>(order)
+            .iter()
+            .for_each(|data| drop(check_real(data, order)));
     }
 }
 
@@ -106,8 +125,12 @@ fn complex_factors_give_the_matrix_back() {
     for order in ORDERS {
         check_complex(&Random(92).matrix::<c32>(order, order), order);
         check_complex(&Random(92).matrix::<c64>(order, order), order);
-        hard::<c32>(order).iter().for_each(|data| drop(check_complex(data, order)));
-        hard::<c64>(order).iter().for_each(|data| drop(check_complex(data, order)));
+        hard::<c32>(order)
+            .iter()
+            .for_each(|data| drop(check_complex(data, order)));
+        hard::<c64>(order)
+            .iter()
+            .for_each(|data| drop(check_complex(data, order)));
     }
 }
 
@@ -134,7 +157,14 @@ fn a_rotation_has_its_known_eigenvalues() {
     assert_eq!((re, im), (vec![0.0, 0.0], vec![1.0, -1.0]));
     let values = check_complex(&[0.0, 1.0, -1.0, 0.0].map(|re| Complex::new(re, 0.0)), 2);
     let expected: Mat<c64> = Mat::from_fn(1, 2, |_, col| {
-        Complex::new(0.0, if (values[0].im > 0.0) == (col == 0) { 1.0 } else { -1.0 })
+        Complex::new(
+            0.0,
+            if (values[0].im > 0.0) == (col == 0) {
+                1.0
+            } else {
+                -1.0
+            },
+        )
     });
     assert_close(mat(&values, 1, 2).as_ref(), expected.as_ref(), "i and -i");
 }
@@ -154,6 +184,9 @@ fn numbers_that_are_none_are_a_failure() {
         data[7] = poison;
         let (mut q, mut values) = ([c32::ZERO; 25], [c32::ZERO; 5]);
         let mut view = View::new(&mut data, 5, 5);
-        assert_ne!(complex::decompose(&mut view, &mut View::new(&mut q, 5, 5), &mut values), 0);
+        assert_ne!(
+            complex::decompose(&mut view, &mut View::new(&mut q, 5, 5), &mut values),
+            0
+        );
     }
 }

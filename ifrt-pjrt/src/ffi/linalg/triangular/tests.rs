@@ -23,8 +23,11 @@ fn solutions_solve_their_systems<T: Scalar>() {
             for triangle in [Triangle::Lower, Triangle::Upper] {
                 for form in [Form::Plain, Form::Transpose, Form::Adjoint] {
                     for unit_diagonal in [false, true] {
-                        let (rows, cols) =
-                            if side == Side::Left { (order, other) } else { (other, order) };
+                        let (rows, cols) = if side == Side::Left {
+                            (order, other)
+                        } else {
+                            (other, order)
+                        };
                         let b = random.matrix::<T>(rows, cols);
                         let mut x = b.clone();
                         solve(

@@ -24,11 +24,14 @@ fn solutions_solve_their_systems<T: Scalar>() {
     for order in [1, 2, 3, 4, 10, 33] {
         for (cols, dominant) in [(0, true), (1, true), (4, false)] {
             let mut random = Random(81);
-            let (below, above) =
-                (random.matrix::<T>(order - 1, 1), random.matrix::<T>(order - 1, 1));
+            let (below, above) = (
+                random.matrix::<T>(order - 1, 1),
+                random.matrix::<T>(order - 1, 1),
+            );
             let mut main = random.matrix::<T>(order, 1);
             if dominant {
-                main.iter_mut().for_each(|e| *e += T::from_re(<T::Part as Real>::of(4.0)));
+                main.iter_mut()
+                    .for_each(|e| *e += T::from_re(<T::Part as Real>::of(4.0)));
             }
             let matrix = whole(&below, &main, &above);
             let b = random.matrix::<T>(order, cols);
@@ -57,11 +60,12 @@ fn solutions_solve_their_systems<T: Scalar>() {
                     .flat_map(|col| (0..order).map(move |row| (row, col)))
                     .fold(1.0, |size, at| f64::max(size, to_f64(x[at].modulus())));
                 let scale = T::from_re(<T::Part as Real>::of(1.0 / size));
-                let scaled =
-                    |a: &Mat<T>| Mat::from_fn(order, cols + 1, |row, col| match col {
+                let scaled = |a: &Mat<T>| {
+                    Mat::from_fn(order, cols + 1, |row, col| match col {
                         0 => T::ONE,
                         col => a[(row, col - 1)] * scale,
-                    });
+                    })
+                };
                 let expected = scaled(&mat(&b, order, cols));
                 assert_close(scaled(&product).as_ref(), expected.as_ref(), "T X");
             }
@@ -79,15 +83,13 @@ fn singular_systems_are_named_or_perturbed<T: Scalar>() {
         let original = main;
         let mut x = [T::ONE; 3];
         let mut view = View::new(&mut x, 3, 1);
-        assert_eq!(solve(&mut below, &mut main, &mut above, &mut view), one_based(position));
+        assert_eq!(
+            solve(&mut below, &mut main, &mut above, &mut view),
+            one_based(position)
+        );
         let mut x = [T::ONE; 3];
         let zeros = [T::ZERO; 3];
-        solve_perturbed(
-            &zeros,
-            &original,
-            &zeros,
-            &mut View::new(&mut x, 3, 1),
-        );
+        solve_perturbed(&zeros, &original, &zeros, &mut View::new(&mut x, 3, 1));
         assert!(x.iter().all(|element| element.finite()), "{x:?}");
         assert!(to_f64(x[position].modulus()) > 1e6);
     }
@@ -108,12 +110,7 @@ fn numbers_that_are_none_pass_through<T: Scalar>() {
             parts[position][1] = poison;
             let [below, main, above, b] = parts;
             let mut x = b;
-            solve_perturbed(
-                &below,
-                &main,
-                &above,
-                &mut View::new(&mut x, 4, 1),
-            );
+            solve_perturbed(&below, &main, &above, &mut View::new(&mut x, 4, 1));
             let ([mut below, mut main, mut above], mut b) = ([below, main, above], b);
             let mut view = View::new(&mut b, 4, 1);
             solve(&mut below[..3], &mut main, &mut above[..3], &mut view);
