@@ -46,7 +46,7 @@ fn balance<T: Scalar>(matrix: &mut View<'_, T>) -> Vec<T::Part> {
     let mut factors = vec![one; order];
     for _ in 0..MAX_ROUNDS {
         let mut changed = false;
-        for index in 0..order {
+        for (index, column_factor) in factors.iter_mut().enumerate() {
             let (mut col, mut row) = (zero, zero);
             for other in (0..order).filter(|other| *other != index) {
                 col += matrix.at(other, index).size1();
@@ -60,19 +60,19 @@ fn balance<T: Scalar>(matrix: &mut View<'_, T>) -> Vec<T::Part> {
             while col < row / two && factor < biggest && col < biggest && row > smallest {
                 factor *= two;
                 col *= two;
-                row = row / two;
+                row /= two;
             }
             while row < col / two && factor > smallest && row < biggest && col > smallest {
-                factor = factor / two;
-                col = col / two;
+                factor /= two;
+                col /= two;
                 row *= two;
             }
-            let total = factors[index] * factor;
+            let total = *column_factor * factor;
             if col + row >= enough * sum || total < smallest || total > biggest {
                 continue;
             }
             changed = true;
-            factors[index] = total;
+            *column_factor = total;
             let inverse = one / factor;
             for other in 0..order {
                 let value = matrix.at(index, other).scaled(inverse);

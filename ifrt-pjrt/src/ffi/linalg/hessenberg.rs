@@ -13,9 +13,8 @@ pub(crate) fn reduce<T: Scalar>(matrix: &mut View<'_, T>, low: usize, high: usiz
     let order = matrix.rows();
     let mut v = vec![T::ZERO; order];
     for col in low..high.saturating_sub(1) {
-        let (alpha, tail) = match matrix.col_mut(col)[col + 1..high].split_first_mut() {
-            Some((alpha, tail)) => (alpha, tail),
-            None => return,
+        let Some((alpha, tail)) = matrix.col_mut(col)[col + 1..high].split_first_mut() else {
+            return;
         };
         let (beta, factor) = reflector::make(*alpha, tail);
         *alpha = T::from_re(beta);

@@ -49,7 +49,7 @@ fn factor_recursively<T: Scalar>(matrix: &mut View<'_, T>, pivots: &mut [usize])
 
     let mut rest = right.rest(half, 0);
     let failed_below = factor_recursively(&mut rest, pivots_second);
-    failed = failed.or(failed_below.map(|position| position + half));
+    failed = failed.or_else(|| failed_below.map(|position| position + half));
     let mut lower = left.rest(half, 0);
     exchange(&mut lower, pivots_second);
     pivots_second.iter_mut().for_each(|pivot| *pivot += half);

@@ -74,9 +74,8 @@ fn factor_free<T: Scalar>(matrix: &mut View<'_, T>, top: usize, pivots: &mut [i3
             norms[best] = norms[position];
             exact[best] = exact[position];
         }
-        let (alpha, tail) = match matrix.col_mut(position)[row..].split_first_mut() {
-            Some((alpha, tail)) => (alpha, tail),
-            None => return,
+        let Some((alpha, tail)) = matrix.col_mut(position)[row..].split_first_mut() else {
+            return;
         };
         let (beta, factor) = reflector::make(*alpha, tail);
         *tau = factor;

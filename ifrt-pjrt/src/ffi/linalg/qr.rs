@@ -31,9 +31,8 @@ pub(crate) fn factor<T: Scalar>(matrix: &mut View<'_, T>, tau: &mut [T]) {
 fn factor_panel<T: Scalar>(panel: &mut View<'_, T>, tau: &mut [T]) {
     let mut v = vec![T::ZERO; panel.rows()];
     for (position, tau) in tau.iter_mut().enumerate() {
-        let (alpha, tail) = match panel.col_mut(position)[position..].split_first_mut() {
-            Some((alpha, tail)) => (alpha, tail),
-            None => return,
+        let Some((alpha, tail)) = panel.col_mut(position)[position..].split_first_mut() else {
+            return;
         };
         let (beta, factor) = reflector::make(*alpha, tail);
         *tau = factor;

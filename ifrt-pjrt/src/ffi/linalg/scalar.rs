@@ -1,7 +1,7 @@
 //! The four element types of LAPACK: [`Scalar`], and the two real ones: [`Real`].
 
 use std::fmt::Debug;
-use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub, SubAssign};
+use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
 use faer::traits::{ComplexField, RealField};
 use faer::{MatRef, c32, c64};
@@ -91,7 +91,7 @@ pub(crate) trait Scalar:
 
 /// A real element: `f32` or `f64`.
 pub(crate) trait Real:
-    Scalar<Part = Self> + RealField + PartialOrd + Div<Output = Self>
+    Scalar<Part = Self> + RealField + PartialOrd + Div<Output = Self> + DivAssign
 {
     /// The distance from 1 to the next number.
     const EPSILON: Self;

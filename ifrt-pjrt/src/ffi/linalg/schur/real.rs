@@ -184,7 +184,7 @@ fn first_column<R: Real>(
             scaled * h.at(row + 2, row + 1),
         ];
         let sum = v[0].magnitude() + v[1].magnitude() + v[2].magnitude();
-        v.iter_mut().for_each(|element| *element = *element / sum);
+        v.iter_mut().for_each(|element| *element /= sum);
         if row == start {
             return (row, v);
         }
