@@ -27,7 +27,11 @@ impl Case {
     }
 }
 
-const fn case(id: &'static str, words: &'static str, run: fn(&Fixture) -> Check) -> Case {
+pub(super) const fn case(
+    id: &'static str,
+    words: &'static str,
+    run: fn(&Fixture) -> Check,
+) -> Case {
     Case { id, words, run }
 }
 

@@ -110,7 +110,7 @@ fn trial(
         let outcome = if let (Some(reason), false) = (&judge.unsupported, verify) {
             Outcome::Skipped(format!("unsupported: {reason}"))
         } else {
-            judge.judge(run_watched(&backend, case))
+            judge.judge(run_watched(&backend, case, DEADLINE))
         };
         report(&full_name, &outcome, since.elapsed())?;
         match outcome {
@@ -161,7 +161,7 @@ impl Judge {
 }
 
 /// Runs a case on a thread of its own. A thread that hangs is left behind: nothing can end it.
-fn run_watched(backend: &Arc<dyn Backend>, case: &'static Case) -> Check {
+fn run_watched(backend: &Arc<dyn Backend>, case: &'static Case, deadline: Duration) -> Check {
     let (sender, receiver) = mpsc::channel();
     let backend = Arc::clone(backend);
     let run = move || {
@@ -185,9 +185,9 @@ fn run_watched(backend: &Arc<dyn Backend>, case: &'static Case) -> Check {
     if let Err(error) = started {
         return Err(Stop::Failed(format!("no thread for the case: {error}")));
     }
-    receiver.recv_timeout(DEADLINE).unwrap_or_else(|_| {
+    receiver.recv_timeout(deadline).unwrap_or_else(|_| {
         Err(Stop::Failed(format!(
-            "{} hangs: it has not come to an end in {DEADLINE:?}",
+            "{} hangs: it has not come to an end in {deadline:?}",
             case.name()
         )))
     })

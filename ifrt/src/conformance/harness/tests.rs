@@ -1,4 +1,67 @@
 use super::*;
+use crate::client::Client;
+use crate::conformance::cases::case;
+use crate::fake::{FakeClient, FakeOptions};
+use crate::status::{Result, Status};
+
+struct Fake {
+    reachable: bool,
+}
+
+impl Backend for Fake {
+    fn name(&self) -> &str {
+        "a fake"
+    }
+
+    fn client(&self) -> Result<Arc<dyn Client>> {
+        if self.reachable {
+            return Ok(FakeClient::new(FakeOptions::default()));
+        }
+        Err(Status::unavailable("nobody answers"))
+    }
+}
+
+fn watched(reachable: bool, case: &'static Case, deadline: Duration) -> Check {
+    let backend: Arc<dyn Backend> = Arc::new(Fake { reachable });
+    run_watched(&backend, case, deadline)
+}
+
+#[track_caller]
+fn fails_saying(check: Check, text: &str) {
+    match check {
+        Err(Stop::Failed(message)) => assert!(message.contains(text), "{message}"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_case_that_hangs_fails_and_is_named() {
+    static HANGS: Case = case("ARR-01", "hangs", |_| {
+        loop {
+            thread::park();
+        }
+    });
+    let check = watched(true, &HANGS, Duration::from_millis(50));
+    fails_saying(check, "ARR_01_hangs hangs");
+}
+
+#[test]
+fn a_case_that_panics_fails_with_the_text() {
+    static PANICS: Case = case("ARR-01", "panics", |fx| {
+        Err(Stop::failed(&fx.client.devices()[99].to_text()))
+    });
+    fails_saying(watched(true, &PANICS, DEADLINE), "index out of bounds");
+}
+
+#[test]
+fn a_client_that_cannot_be_made_fails_the_case() {
+    static PASSES: Case = case("ARR-01", "passes", |_| Ok(()));
+    assert!(watched(true, &PASSES, DEADLINE).is_ok());
+    fails_saying(
+        watched(false, &PASSES, DEADLINE),
+        "UNAVAILABLE: nobody answers",
+    );
+}
 
 #[test]
 fn patterns() {
