@@ -197,8 +197,10 @@ fn story(plugin: &str, report: &mut Report) -> jax_api::Result<()> {
         "",
     );
 
-    // Freeing 64 MiB takes the plugin milliseconds. Not us: that happens on another thread.
-    for _ in 0..3 {
+    // Freeing 64 MiB takes the plugin milliseconds. Not us: that happens on another thread. On a busy
+    // machine that thread may get the core of this one, so the fastest of some deletions counts.
+    let mut fastest = Duration::MAX;
+    for _ in 0..5 {
         let large = device_put(vec![1.0_f32; 16 << 20], device)?;
         large.block_until_ready()?;
         let freed_before = runtime.buffer_counts().freed_by_reaper;
@@ -212,12 +214,13 @@ fn story(plugin: &str, report: &mut Report) -> jax_api::Result<()> {
             thread::yield_now();
         }
         println!("    the plugin had freed it after {:?}", asked.elapsed());
-        report.check(
-            "delete() of 64 MiB does not wait for that",
-            took < Duration::from_millis(1),
-            &format!("{took:?}"),
-        );
+        fastest = fastest.min(took);
     }
+    report.check(
+        "delete() of 64 MiB does not wait for that",
+        fastest < Duration::from_millis(1),
+        &format!("{fastest:?}"),
+    );
 
     // Several at once, and what has become of all this.
     let many: Vec<Array> = (0..100_u8)
