@@ -48,7 +48,7 @@ fn a_case_that_hangs_fails_and_is_named() {
 #[test]
 fn a_case_that_panics_fails_with_the_text() {
     static PANICS: Case = case("ARR-01", "panics", |fx| {
-        Err(Stop::failed(&fx.client.devices()[99].to_text()))
+        Err(Stop::failed(fx.client.devices()[99].to_text()))
     });
     fails_saying(watched(true, &PANICS, DEADLINE), "index out of bounds");
 }
