@@ -13,23 +13,30 @@ pub(crate) struct Scale<R> {
 }
 
 impl<R: Real> Scale<R> {
-    /// Multiplies a matrix by a power of two that brings its largest part near one.
+    /// Multiplies a matrix by a power of two that brings its longest column near one half.
     ///
-    /// Methods with fixed thresholds then work for matrices of every size, and no square of an
-    /// element overflows.
+    /// The largest singular value is then about one, for which methods with fixed thresholds are
+    /// made, and no square of an element overflows. Divide and conquer loses digits otherwise.
     pub(crate) fn apply<T: Scalar<Part = R>>(matrix: &mut View<'_, T>) -> Self {
-        let largest = matrix.largest_part();
-        if largest == R::ZERO || !largest.is_a_number() {
+        let mut longest = R::ZERO;
+        for col in 0..matrix.cols() {
+            longest = longest.larger(T::norm(matrix.col(col)));
+        }
+        if longest == R::ZERO || !longest.is_a_number() {
+            // An empty matrix, or one whose norm is out of range: its elements are not.
+            longest = matrix.largest_part();
+        }
+        if longest == R::ZERO || !longest.is_a_number() {
             return Self { undo: R::ONE };
         }
-        let (two, half) = (R::of(2.0), R::of(0.5));
+        let (two, half, quarter) = (R::of(2.0), R::of(0.5), R::of(0.25));
         let mut exponent = 0;
-        let mut value = largest;
-        while value < half && exponent < MAX_EXPONENT {
+        let mut value = longest;
+        while value < quarter && exponent < MAX_EXPONENT {
             value *= two;
             exponent += 1;
         }
-        while value > two && exponent > -MAX_EXPONENT {
+        while value > half && exponent > -MAX_EXPONENT {
             value *= half;
             exponent -= 1;
         }

@@ -98,7 +98,8 @@ impl Tensor {
             return indices.iter().map(|index| c64::new(*index, 0.0)).collect();
         }
         let is_tau = index == 1 && (name.contains("gqr_") || name.contains("mqr_"));
-        let wave = |at: usize| (at as f64 * 0.7 + index as f64 + 0.3).sin();
+        // Quadratic, since the waves of a matrix with a linear one are of rank two.
+        let wave = |at: usize| ((at * at) as f64 * 0.37 + at as f64 * 0.7 + index as f64).sin();
         let complex = matches!(self.dtype, DType::C64 | DType::C128);
         let mut values: Vec<c64> = (0..self.len())
             .map(|at| c64::new(wave(at), if complex { wave(at + 100) } else { 0.0 }))
