@@ -22,7 +22,7 @@ mod plan;
 
 use std::fmt;
 
-pub use gate::Gate;
+pub use gate::{Gate, GateGuard};
 pub use plan::FaultPlan;
 
 use crate::status::Status;

@@ -45,6 +45,12 @@ impl Gate {
         }
     }
 
+    /// Opens the gate when the guard is dropped, so that a test which fails while a thread is
+    /// blocked ends and does not hang.
+    pub fn open_on_drop(&self) -> GateGuard {
+        GateGuard(self.clone())
+    }
+
     /// Lets the oldest result through; false if none waits.
     pub fn step(&self) -> bool {
         let result = self.lock().results.pop_front();
@@ -117,6 +123,17 @@ impl Gate {
     /// No user code runs under this lock, so a poisoned one still holds a consistent state.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Opens a [`Gate`] when it is dropped.
+#[derive(Debug)]
+#[must_use = "the gate opens when the guard is dropped"]
+pub struct GateGuard(Gate);
+
+impl Drop for GateGuard {
+    fn drop(&mut self) {
+        self.0.open();
     }
 }
 

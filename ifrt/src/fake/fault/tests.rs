@@ -62,6 +62,7 @@ fn blocked_calls_go_on_when_the_gate_opens() {
     let (plan, gate) = (FaultPlan::new(), Gate::new());
     plan.add(Op::Delete, When::Always, Fault::Block(gate.clone()));
     std::thread::scope(|scope| {
+        let _open = gate.open_on_drop();
         let caller = scope.spawn(|| plan.strike(Op::Delete).unwrap().permit().peek());
         gate.wait_until_held(1, SOON).unwrap();
         assert!(!caller.is_finished());

@@ -183,6 +183,7 @@ fn a_runtime_that_blocks_in_delete_holds_only_the_first_caller() {
         .add(Op::Delete, When::Once, Fault::Block(gate.clone()));
     let array = small(&client);
     std::thread::scope(|scope| {
+        let _open = gate.open_on_drop();
         let blocked = scope.spawn(|| wait(&array.delete()));
         gate.wait_until_held(1, DEADLINE).unwrap();
         assert!(array.is_deleted(), "others see it at once");
