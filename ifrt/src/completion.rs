@@ -9,19 +9,26 @@
 //! What is not here: executors, threads, timers. Callbacks and wakers run on the thread that
 //! fulfils the promise, after the internal lock was released, so a callback may use the completion
 //! again, delete arrays or register further callbacks.
+//!
+//! # Model check
+//! Loom explores every interleaving of the threads that share a completion:
+//! ```text
+//! RUSTFLAGS="--cfg loom" cargo test -p ifrt --release --lib loom
+//! ```
 
 mod join;
 mod state;
+mod sync;
 
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 pub use join::join_all;
 use state::Shared;
+use sync::Arc;
 
 use crate::status::{Result, Status};
 
@@ -186,5 +193,7 @@ impl<T> Drop for Promise<T> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, loom))]
+mod loom_tests;
+#[cfg(all(test, not(loom)))]
 mod tests;

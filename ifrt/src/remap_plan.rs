@@ -24,12 +24,11 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// The shards in order. Meaningful for intervals of a validated plan.
+    /// The shards in order; none if the interval runs backwards or its length exceeds 64 bits.
     pub fn shards(self) -> impl Iterator<Item = usize> {
-        let count = if self.step > 0 && self.end > self.start {
-            (self.end - self.start - 1) / self.step + 1
-        } else {
-            0
+        let count = match self.end.checked_sub(self.start) {
+            Some(length) if length > 0 && self.step > 0 => (length - 1) / self.step + 1,
+            _ => 0,
         };
         (0..count).filter_map(move |n| usize::try_from(self.start + n * self.step).ok())
     }

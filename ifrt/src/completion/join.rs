@@ -1,8 +1,9 @@
 //! Joining completions.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::PoisonError;
 
+use super::sync::atomic::{AtomicUsize, Ordering};
+use super::sync::{Arc, Mutex};
 use super::{Completion, Promise};
 use crate::status::Status;
 

@@ -1,17 +1,18 @@
 //! The state shared by a promise and its completions.
 
 use std::fmt;
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::PoisonError;
 use std::task::{Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::status::Result;
+use super::sync::{Condvar, Mutex, MutexGuard, Once};
+use crate::status::{Result, Status};
 
 type Callback<T> = Box<dyn FnOnce(&Result<T>) + Send>;
 
 pub(super) struct Shared<T> {
     /// Set once. Readers take no lock when it is there.
-    result: OnceLock<Result<T>>,
+    result: Once<Result<T>>,
     waiting: Mutex<Waiting<T>>,
     ready: Condvar,
 }
@@ -21,16 +22,19 @@ struct Waiting<T> {
     done: bool,
     callbacks: Vec<Callback<T>>,
     wakers: Vec<Waker>,
+    /// Threads that sleep until it is done. To wake nobody would cost a system call.
+    sleepers: usize,
 }
 
 impl<T> Shared<T> {
     pub(super) fn new() -> Self {
         Self {
-            result: OnceLock::new(),
+            result: Once::new(),
             waiting: Mutex::new(Waiting {
                 done: false,
                 callbacks: Vec::new(),
                 wakers: Vec::new(),
+                sleepers: 0,
             }),
             ready: Condvar::new(),
         }
@@ -42,85 +46,98 @@ impl<T> Shared<T> {
     }
 
     pub(super) fn is_ready(&self) -> bool {
-        self.result.get().is_some()
+        self.result.is_set()
     }
 
+    /// Called once, because a promise is consumed by setting it.
     pub(super) fn set(&self, result: Result<T>) {
-        let (callbacks, wakers) = {
+        let (callbacks, wakers, sleepers) = {
             let mut waiting = self.lock();
-            if waiting.done {
-                return;
-            }
-            // A promise is consumed by setting it, so this is the first and only value.
-            let result = self.result.get_or_init(|| result);
-            debug_assert!(result.is_ok() || result.is_err());
+            self.result.set(result);
             waiting.done = true;
             (
                 std::mem::take(&mut waiting.callbacks),
                 std::mem::take(&mut waiting.wakers),
+                waiting.sleepers,
             )
         };
-        self.ready.notify_all();
+        if sleepers > 0 {
+            self.ready.notify_all();
+        }
         for waker in wakers {
             waker.wake();
         }
-        if let Some(result) = self.result.get() {
-            for callback in callbacks {
-                callback(result);
-            }
+        if !callbacks.is_empty() {
+            self.result.read(|result| {
+                for callback in callbacks {
+                    callback(result);
+                }
+            });
         }
     }
 
     pub(super) fn on_ready(&self, callback: Callback<T>) {
-        if self.result.get().is_none() {
+        if !self.result.is_set() {
             let mut waiting = self.lock();
             if !waiting.done {
                 waiting.callbacks.push(callback);
                 return;
             }
         }
-        if let Some(result) = self.result.get() {
-            callback(result);
-        }
+        self.result.read(callback);
     }
 }
 
 impl<T: Clone> Shared<T> {
     pub(super) fn peek(&self) -> Option<Result<T>> {
-        self.result.get().cloned()
+        self.result.read(Clone::clone)
+    }
+
+    /// The result once it is known to be there.
+    fn done(&self) -> Result<T> {
+        self.peek()
+            .unwrap_or_else(|| Err(Status::internal("a completion is done without a result")))
     }
 
     pub(super) fn wait(&self) -> Result<T> {
-        loop {
-            // The condition variable may wake early; a century is only a number that never passes.
-            if let Some(result) = self.wait_timeout(Duration::from_secs(100 * 365 * 24 * 3600)) {
-                return result;
-            }
+        if let Some(result) = self.peek() {
+            return result;
         }
+        let mut waiting = self.lock();
+        waiting.sleepers += 1;
+        while !waiting.done {
+            waiting = self
+                .ready
+                .wait(waiting)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(waiting);
+        self.done()
     }
 
+    #[cfg(not(loom))]
     pub(super) fn wait_timeout(&self, timeout: Duration) -> Option<Result<T>> {
         if let Some(result) = self.peek() {
             return Some(result);
         }
-        let deadline = Instant::now().checked_add(timeout);
         let mut waiting = self.lock();
-        while !waiting.done {
-            let left = match deadline {
-                Some(deadline) => deadline.saturating_duration_since(Instant::now()),
-                None => timeout,
-            };
-            if left.is_zero() {
-                return None;
-            }
-            waiting = self
-                .ready
-                .wait_timeout(waiting, left)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
-        }
+        waiting.sleepers += 1;
+        let (mut waiting, outcome) = self
+            .ready
+            .wait_timeout_while(waiting, timeout, |waiting| !waiting.done)
+            .unwrap_or_else(PoisonError::into_inner);
+        waiting.sleepers -= 1;
         drop(waiting);
-        self.peek()
+        if outcome.timed_out() {
+            return self.peek();
+        }
+        Some(self.done())
+    }
+
+    /// Loom knows no time: it explores as if the time never passed.
+    #[cfg(loom)]
+    pub(super) fn wait_timeout(&self, _timeout: Duration) -> Option<Result<T>> {
+        Some(self.wait())
     }
 
     pub(super) fn poll(&self, waker: &Waker) -> Poll<Result<T>> {
@@ -130,7 +147,7 @@ impl<T: Clone> Shared<T> {
         let mut waiting = self.lock();
         if waiting.done {
             drop(waiting);
-            return self.peek().map_or(Poll::Pending, Poll::Ready);
+            return Poll::Ready(self.done());
         }
         if !waiting.wakers.iter().any(|known| known.will_wake(waker)) {
             waiting.wakers.push(waker.clone());

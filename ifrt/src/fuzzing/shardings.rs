@@ -2,7 +2,7 @@
 
 use prost::Message;
 
-use super::{accepted, check, choose, client, serialized};
+use super::{Kept, accepted, check, choose, client, serialized};
 use crate::array::ShardSemantics;
 use crate::device_list::DeviceList;
 use crate::index::IndexDomain;
@@ -168,16 +168,6 @@ pub fn array_spec(data: &[u8]) {
             |proto| abstract_array_spec_from_proto(proto).map(|s| (s.to_string(), Kept(s))),
             |(_, spec)| abstract_array_spec_to_proto(&spec.0, version),
         ),
-    }
-}
-
-/// Carried along, but not compared.
-#[derive(Debug)]
-struct Kept<T>(T);
-
-impl<T> PartialEq for Kept<T> {
-    fn eq(&self, _: &Self) -> bool {
-        true
     }
 }
 

@@ -1,6 +1,6 @@
 //! Small values, layouts and statuses.
 
-use super::{check, choose, client};
+use super::{Kept, check, choose, client};
 use crate::layout::Layout;
 use crate::proto::tensorflow::StatusProto;
 use crate::proto::xla::LayoutProto;
@@ -71,8 +71,8 @@ pub fn value(data: &[u8]) {
         // Not-a-number is not equal to itself, but has one text.
         6 => check(
             data,
-            |proto| attribute_map_from_proto(proto).map(|map| (map.to_string(), Some(map))),
-            |(_, map)| Ok(map.as_ref().map(attribute_map_to_proto).unwrap_or_default()),
+            |proto| attribute_map_from_proto(proto).map(|map| (map.to_string(), Kept(map))),
+            |(_, map)| Ok(attribute_map_to_proto(&map.0)),
         ),
         _ => check(data, execute_options_from_proto, execute_options_to_proto),
     }

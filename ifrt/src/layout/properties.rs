@@ -225,11 +225,17 @@ impl fmt::Display for LayoutProperties {
         if self.memory_space != 0 {
             write!(f, "S({})", self.memory_space)?;
         }
-        if !self.split_configs.is_empty() {
-            f.write_str("SC")?;
-            for split in &self.split_configs {
-                write!(f, "({}:{})", split.dimension, join(&split.split_indices))?;
-            }
+        // A dimension without cuts is not split.
+        let splits = self.split_configs.iter();
+        let mut name = "SC";
+        for split in splits.filter(|split| !split.split_indices.is_empty()) {
+            write!(
+                f,
+                "{name}({}:{})",
+                split.dimension,
+                join(&split.split_indices)
+            )?;
+            name = "";
         }
         Ok(())
     }

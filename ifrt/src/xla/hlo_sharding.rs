@@ -81,7 +81,7 @@ const MAX_TILES: i64 = 1 << 24;
 
 impl TileAssignment {
     /// An assignment of tiles: `dims` has one number per dimension of the array, then one per
-    /// subgroup.
+    /// subgroup, then one for the copies if `replicate_on_last_tile_dim`.
     ///
     /// # Errors
     /// INVALID_ARGUMENT if the numbers of tiles and devices differ, a position is missing, or

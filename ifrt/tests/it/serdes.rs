@@ -6,6 +6,7 @@
 //! - SD-18, versions of GPU executables: see [`ifrt::executable::ExecutableVersion`].
 
 mod bad_input;
+mod corpus;
 mod golden;
 mod properties;
 mod round_trips;

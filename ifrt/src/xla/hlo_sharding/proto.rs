@@ -82,7 +82,7 @@ fn from_proto(proto: &OpSharding, depth: usize) -> Result<HloSharding> {
         Type::Unknown => HloSharding::Unknown,
         Type::Unreduced => HloSharding::Unreduced,
         Type::Maximal => match proto.tile_assignment_devices[..] {
-            [position] => HloSharding::Maximal(position),
+            [position] if position >= 0 => HloSharding::Maximal(position),
             _ => {
                 return Err(Status::invalid_argument(
                     "a maximal OpSharding needs one device",
@@ -121,6 +121,11 @@ fn tiled(proto: &OpSharding) -> Result<HloSharding> {
             ));
         }
     };
+    if proto.replicate_on_last_tile_dim && !proto.last_tile_dims.is_empty() {
+        return Err(Status::invalid_argument(
+            "a tiled OpSharding has both last_tile_dims and replicate_on_last_tile_dim",
+        ));
+    }
     let subgroups = proto
         .last_tile_dims
         .iter()
@@ -132,14 +137,11 @@ fn tiled(proto: &OpSharding) -> Result<HloSharding> {
         subgroups,
         proto.replicate_on_last_tile_dim,
     )?;
-    // XLA reads tiles on one device as copies as well.
-    Ok(
-        if tiles.num_devices() == 1 && tiles.subgroups().is_empty() {
-            HloSharding::Replicated
-        } else {
-            HloSharding::Tiled(tiles)
-        },
-    )
+    // XLA reads tiles on one device as copies as well, whatever their subgroups.
+    Ok(match tiles.num_devices() {
+        1 => HloSharding::Replicated,
+        _ => HloSharding::Tiled(tiles),
+    })
 }
 
 fn subgroup(kind: i32) -> Result<SubgroupType> {
@@ -245,7 +247,26 @@ mod tests {
 
     #[test]
     fn tiles_on_one_device_are_copies() {
-        let proto = HloSharding::tile([1, 1]).unwrap().to_proto();
+        let mut proto = HloSharding::tile([1, 1]).unwrap().to_proto();
         assert_eq!(HloSharding::from_proto(&proto), Ok(HloSharding::Replicated));
+        proto.last_tile_dims = vec![Type::Manual.into()];
+        assert_eq!(HloSharding::from_proto(&proto), Ok(HloSharding::Replicated));
+        proto.replicate_on_last_tile_dim = true;
+        assert!(HloSharding::from_proto(&proto).is_err());
+    }
+
+    #[test]
+    fn one_device_has_it_all_or_it_is_an_error() {
+        let maximal = |devices: &[i64]| {
+            HloSharding::from_proto(&OpSharding {
+                r#type: Type::Maximal.into(),
+                tile_assignment_devices: devices.to_vec(),
+                ..OpSharding::default()
+            })
+        };
+        assert_eq!(maximal(&[3]), Ok(HloSharding::Maximal(3)));
+        for devices in [&[][..], &[0, 1], &[-1]] {
+            assert!(maximal(devices).is_err(), "{devices:?}");
+        }
     }
 }

@@ -106,8 +106,8 @@ fn hlo() -> impl Strategy<Value = (HloSharding, usize)> {
             };
             let assignment = TileAssignment::new(dims, order, subgroups, replicate).unwrap();
             // Tiles on one device are read as copies.
-            match (count, assignment.subgroups().is_empty()) {
-                (1, true) => (HloSharding::Replicated, 1),
+            match count {
+                1 => (HloSharding::Replicated, 1),
                 _ => (
                     HloSharding::Tiled(assignment),
                     usize::try_from(count).unwrap(),

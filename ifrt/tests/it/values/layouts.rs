@@ -1,6 +1,6 @@
 mod asking;
 
-use ifrt::layout::{CompactLayout, LayoutProperties};
+use ifrt::layout::{CompactLayout, LayoutProperties, SplitConfig};
 use ifrt::serdes::{
     compact_layout_from_proto, compact_layout_to_proto, layout_from_proto, layout_to_proto,
 };
@@ -216,6 +216,25 @@ fn memory_spaces_are_not_part_of_a_layout() {
         ..LayoutProperties::default()
     };
     assert_eq!(layout("{0}").with_properties(&properties), layout("{0}"));
+}
+
+#[test]
+fn a_dimension_without_cuts_is_not_split() {
+    let split = |split_indices: &[i64]| SplitConfig {
+        dimension: 0,
+        split_indices: split_indices.to_vec(),
+    };
+    let properties = LayoutProperties {
+        split_configs: vec![split(&[]), split(&[3]), split(&[])],
+        ..LayoutProperties::default()
+    };
+    let text = layout("{0}").with_properties(&properties).to_string();
+    assert_eq!(text, "{0:SC(0:3)}");
+    let none = LayoutProperties {
+        split_configs: vec![split(&[])],
+        ..LayoutProperties::default()
+    };
+    assert_eq!(layout("{0}").with_properties(&none), layout("{0}"));
 }
 
 #[test]

@@ -147,6 +147,22 @@ fn device_maps_share_whole_lists() {
 }
 
 #[test]
+fn intervals_are_slices() {
+    let shards = |bounds| interval(bounds).shards().collect::<Vec<usize>>();
+    assert_eq!(shards([0, 5, 2]), [0, 2, 4]);
+    assert_eq!(shards([1, 2, i64::MAX]), [1]);
+    for nothing in [
+        [3, 3, 1],
+        [4, 3, 1],
+        [0, 9, 0],
+        [0, 9, -1],
+        [i64::MIN, i64::MAX, 1],
+    ] {
+        assert_eq!(shards(nothing), [0; 0]);
+    }
+}
+
+#[test]
 fn text() {
     let client = fixture(4, 4);
     let text = optimized(&joined(&client)).unwrap().to_string();
