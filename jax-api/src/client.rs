@@ -7,6 +7,7 @@ use std::time::Duration;
 use jaxlib_core::DeletionStats;
 
 use crate::device::Device;
+#[cfg(feature = "pjrt")]
 use crate::error::Result;
 
 /// The way to the devices of a runtime. A cheap clone.

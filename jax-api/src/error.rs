@@ -31,6 +31,26 @@ pub enum Error {
     /// Arguments are not what the program was compiled for.
     #[error("{0}")]
     ArgumentMismatch(String),
+    /// An exported function is for other platforms than the one that it is called on.
+    #[error("{0}")]
+    PlatformMismatch(String),
+    /// An exported function is for another number of devices than it is called on.
+    #[error("{0}")]
+    DeviceCountMismatch(String),
+    /// An exported function is called in a way that is not known.
+    #[error("{0}")]
+    UnsupportedCallingConvention(String),
+    /// An exported function has symbolic dimensions, which cannot be given sizes yet.
+    #[error("{0}")]
+    NeedsShapeRefinement(String),
+    /// A file could not be read.
+    #[error("{path}: {message}")]
+    File {
+        /// The file.
+        path: String,
+        /// Why.
+        message: String,
+    },
     /// Data was read as another type than it has.
     #[error("an array of dtype {} cannot be read as {}", found.numpy_name(), asked.numpy_name())]
     DtypeMismatch {
@@ -49,6 +69,8 @@ impl Error {
     pub fn code(&self) -> Code {
         match self {
             Self::Runtime(status) => status.code(),
+            Self::NeedsShapeRefinement(_) => Code::Unimplemented,
+            Self::File { .. } => Code::NotFound,
             _ => Code::InvalidArgument,
         }
     }
@@ -76,6 +98,12 @@ impl From<Status> for Error {
             Some(Kind::Indivisible) => Self::Indivisible(message()),
             Some(Kind::IncompatibleDevices) => Self::IncompatibleDevices(message()),
             Some(Kind::ArgumentMismatch) => Self::ArgumentMismatch(message()),
+            Some(Kind::PlatformMismatch) => Self::PlatformMismatch(message()),
+            Some(Kind::DeviceCountMismatch) => Self::DeviceCountMismatch(message()),
+            Some(Kind::UnsupportedCallingConvention) => {
+                Self::UnsupportedCallingConvention(message())
+            }
+            Some(Kind::NeedsShapeRefinement) => Self::NeedsShapeRefinement(message()),
             _ => Self::Runtime(status),
         }
     }

@@ -217,11 +217,11 @@ impl Builder {
     }
 }
 
-fn avals(avals: Vec<(DType, Vec<usize>)>) -> Result<Vec<Aval>> {
+fn avals(avals: Vec<(DType, Vec<usize>)>) -> Result<Vec<Option<Aval>>> {
     let one = |(dtype, dims): (DType, Vec<usize>)| {
         let dims: Result<Vec<i64>, _> = dims.into_iter().map(i64::try_from).collect();
         let dims = dims.map_err(|_| Error::invalid("a dimension exceeds 64 bits"))?;
-        Ok(Aval::new(dtype, Shape::new(dims)?))
+        Ok(Some(Aval::new(dtype, Shape::new(dims)?)))
     };
     avals.into_iter().map(one).collect()
 }
@@ -253,13 +253,7 @@ impl Compiled {
     /// array that is donated and used elsewhere in the same call. All arguments then stay as they
     /// were. A run that fails later gives results that fail.
     pub fn call(&self, args: &[Arg<'_>]) -> Result<Vec<Array>> {
-        let args: Vec<jaxlib_core::Arg<'_>> = args
-            .iter()
-            .map(|arg| match arg {
-                Arg::Reference(array) => jaxlib_core::Arg::Reference(array.core()),
-                Arg::Donate(array) => jaxlib_core::Arg::Donate(array.core()),
-            })
-            .collect();
+        let args: Vec<jaxlib_core::Arg<'_>> = args.iter().map(Arg::core).collect();
         let results = self.0.execute(&args)?;
         Ok(results.into_iter().map(Array::from_core).collect())
     }
@@ -276,6 +270,15 @@ pub enum Arg<'a> {
     Reference(&'a Array),
     /// The call may consume it.
     Donate(Array),
+}
+
+impl Arg<'_> {
+    pub(crate) const fn core(&self) -> jaxlib_core::Arg<'_> {
+        match self {
+            Self::Reference(array) => jaxlib_core::Arg::Reference(array.core()),
+            Self::Donate(array) => jaxlib_core::Arg::Donate(array.core()),
+        }
+    }
 }
 
 impl<'a> From<&'a Array> for Arg<'a> {

@@ -45,6 +45,7 @@
 //! - [`device_put`], [`Placement`], [`Mesh`], [`NamedSharding`]: how data gets there.
 //! - [`Array`]: what can be done with it, and what deletion means.
 //! - [`jit`] and [`args!`]: calling compiled programs, and donating arguments to them.
+//! - [`Exported`]: functions that `jax.export` has written.
 //! - [`Error`]: what can go wrong.
 //!
 //! # Blocking
@@ -52,8 +53,8 @@
 //! async executor, and nothing minds one.
 //!
 //! # What is not here
-//! Tracing of Rust functions into programs, automatic differentiation, exported functions, clients
-//! over the network.
+//! Tracing of Rust functions into programs, automatic differentiation, symbolic dimensions of exported
+//! functions, clients over the network.
 
 mod array;
 mod client;
@@ -61,6 +62,7 @@ mod device;
 mod device_put;
 mod element;
 mod error;
+mod exported;
 pub mod jit;
 mod mesh;
 mod placement;
@@ -74,7 +76,9 @@ pub use device::Device;
 pub use device_put::{Input, PutOptions, device_put, device_put_with};
 pub use element::{Complex, Element};
 pub use error::{Error, Result};
+pub use exported::{Exported, ExportedFn};
 pub use ifrt::{DType, Status};
+pub use jaxlib_core::export::{Dim, ElementType, ExportedAval, TreeDef};
 pub use jaxlib_core::{
     DeadReason, DeletionStats, HostArray, PartitionDim, PartitionSpec, Sharding,
 };

@@ -4,6 +4,6 @@
 pub use crate::ClientOptions;
 pub use crate::jit::{self, donate};
 pub use crate::{
-    Array, Client, Device, Element, Mesh, NamedSharding, P, PutOptions, args, delete_all,
+    Array, Client, Device, Element, Exported, Mesh, NamedSharding, P, PutOptions, args, delete_all,
     device_put, device_put_with,
 };

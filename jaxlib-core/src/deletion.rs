@@ -1,9 +1,9 @@
 //! Deletion: total, silent, immediate for the caller, whatever the runtime does.
 //!
-//! - [`Cell`]: the life of one buffer in one word, shared by everybody who can reach the buffer.
-//! - [`BufferSet`]: the runtime's handle of one array and the cells behind it.
-//! - [`Uses`]: the buffers of one call, taken all together or not at all; donation.
-//! - [`Sink`]: the threads that talk to the runtime, so that the user's thread never does.
+//! - `Cell`: the life of one buffer in one word, shared by everybody who can reach the buffer.
+//! - `BufferSet`: the runtime's handle of one array and the cells behind it.
+//! - `Uses`: the buffers of one call, taken all together or not at all; donation.
+//! - `Sink`: the threads that talk to the runtime, so that the user's thread never does.
 //!
 //! # The rules
 //! 1. Deleting marks the cells and moves the handle to the sink. It cannot fail and waits for
@@ -29,7 +29,7 @@ pub(crate) use buffer_set::{BufferSet, Cells};
 pub use cell::DeadReason;
 pub use sink::DeletionStats;
 pub(crate) use sink::Sink;
-pub(crate) use uses::{Mode, Refused, Uses};
+pub(crate) use uses::{DeadArgument, Mode, Uses};
 
 #[cfg(doc)]
 use cell::Cell;

@@ -18,7 +18,7 @@ use ifrt::{
 
 use crate::array::{Array, Meta};
 use crate::client::Client;
-use crate::deletion::{Mode, Refused, Uses};
+use crate::deletion::{DeadArgument, Mode, Uses};
 use crate::host;
 use crate::named_sharding::NamedSharding;
 use crate::sharding::{Index, Sharding};
@@ -170,10 +170,7 @@ fn copy(array: &Array, sharding: Sharding, committed: bool, source: Source) -> R
     } else {
         Mode::Reference
     };
-    let refused = |refused| match refused {
-        Refused::Dead(_, reason) => array.deleted(reason),
-        Refused::Clash(status) => status,
-    };
+    let refused = |DeadArgument(_, reason)| array.deleted(reason);
     let uses = Uses::begin(&[(array.buffers(), mode)]).map_err(refused)?;
     let handles = uses.handles().map_err(refused)?;
     let semantics = if uses.is_donated(0) {

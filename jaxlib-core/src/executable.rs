@@ -29,6 +29,7 @@ use crate::array::Array;
 use crate::aval::Aval;
 use crate::client::Client;
 use crate::compile_options::{self, CompilerOptions};
+use crate::deletion::{DeadArgument, Uses};
 use crate::module_text::{self, Signature};
 use crate::sharding::{GspmdSharding, Sharding};
 
@@ -46,8 +47,9 @@ pub struct CompileRequest {
     /// The devices to run on, one partition each. `None` takes as many as the module says, from the
     /// first.
     pub devices: Option<DeviceList>,
-    /// The types of the arguments. For a module in text form they are read from it.
-    pub in_avals: Option<Vec<Aval>>,
+    /// The types of the arguments; `None` checks nothing. For a module in text form they are read
+    /// from it.
+    pub in_avals: Option<Vec<Option<Aval>>>,
     /// What the shardings of the arguments must be; only compared.
     pub in_shardings: Option<Vec<Option<Sharding>>>,
     /// What the shardings of the results must be; they are then shown in this form.
@@ -113,13 +115,10 @@ impl LoadedExecutable {
                 CompileOptions::Xla(options),
             )
             .wait()?;
-        let avals = match request.in_avals {
-            Some(avals) => Some(avals.into_iter().map(Some).collect()),
-            None => signature.map(|signature| {
-                let parameters = signature.parameters.into_iter();
-                parameters.map(|parameter| parameter.aval).collect()
-            }),
-        };
+        let avals = request.in_avals.or_else(|| {
+            let parameters = signature?.parameters.into_iter();
+            Some(parameters.map(|parameter| parameter.aval).collect())
+        });
         let loaded = Self::load(client, executable, devices, avals, is_explicit)?;
         loaded.check_in_shardings(request.in_shardings.as_deref())?;
         loaded.with_out_shardings(request.out_shardings)
@@ -220,7 +219,7 @@ impl LoadedExecutable {
             .zip(&moved)
             .map(|(arg, moved)| arg.on(moved.as_ref()))
             .collect();
-        let uses = crate::deletion::Uses::begin(&modes).map_err(|refused| dead(args, refused))?;
+        let uses = Uses::begin(&modes).map_err(|refused| dead(args, refused))?;
         let handles = uses.handles().map_err(|refused| dead(args, refused))?;
         let options = ExecuteOptions {
             launch_id: self.launch_id(),
@@ -255,13 +254,10 @@ impl LoadedExecutable {
 }
 
 /// The error of a call whose buffers could not be taken.
-fn dead(args: &[Arg<'_>], refused: crate::deletion::Refused) -> Status {
-    match refused {
-        crate::deletion::Refused::Clash(status) => status,
-        crate::deletion::Refused::Dead(position, reason) => match args.get(position) {
-            Some(arg) => arg.array().deleted(reason),
-            None => Status::internal("a call has lost an argument"),
-        },
+fn dead(args: &[Arg<'_>], DeadArgument(position, reason): DeadArgument) -> Status {
+    match args.get(position) {
+        Some(arg) => arg.array().deleted(reason),
+        None => Status::internal("a call has lost an argument"),
     }
 }
 

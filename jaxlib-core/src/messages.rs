@@ -34,6 +34,14 @@ pub enum Kind {
     IncompatibleDevices,
     /// Arguments are of other types than the program was compiled for.
     ArgumentMismatch,
+    /// An exported function is for other platforms.
+    PlatformMismatch,
+    /// An exported function is for another number of devices.
+    DeviceCountMismatch,
+    /// An exported function is called in a way that is not known.
+    UnsupportedCallingConvention,
+    /// An exported function has symbolic dimensions.
+    NeedsShapeRefinement,
 }
 
 impl Kind {
@@ -45,6 +53,10 @@ impl Kind {
             b"indivisible" => return Some(Self::Indivisible),
             b"incompatible devices" => return Some(Self::IncompatibleDevices),
             b"argument mismatch" => return Some(Self::ArgumentMismatch),
+            b"platform mismatch" => return Some(Self::PlatformMismatch),
+            b"device count mismatch" => return Some(Self::DeviceCountMismatch),
+            b"calling convention" => return Some(Self::UnsupportedCallingConvention),
+            b"needs shape refinement" => return Some(Self::NeedsShapeRefinement),
             _ => return None,
         };
         let aval = std::str::from_utf8(status.payload(AVAL)?).ok()?;
@@ -209,6 +221,58 @@ pub(crate) fn incompatible_sharding(
         ),
         "argument mismatch",
     )
+}
+
+/// An exported function is called on a platform that it is not for.
+pub(crate) fn platform_mismatch(name: &str, platforms: &[String], own: &str) -> Status {
+    let quoted: Vec<String> = platforms.iter().map(|one| format!("'{one}'")).collect();
+    with_kind(
+        format!(
+            "Function '{name}' was exported for platforms '{}' but it is used on '('{own}',)'.",
+            tuple(&quoted)
+        ),
+        "platform mismatch",
+    )
+}
+
+/// An exported function is called with another number of devices.
+pub(crate) fn device_count_mismatch(name: &str, expected: usize, found: usize) -> Status {
+    with_kind(
+        format!(
+            "Function {name} was exported for {expected} devices and is called in a context with \
+             {found} devices, which is not allowed."
+        ),
+        "device count mismatch",
+    )
+}
+
+/// An exported function is called in a way that is not known.
+pub(crate) fn calling_convention(
+    name: &str,
+    version: u16,
+    known: std::ops::RangeInclusive<u16>,
+) -> Status {
+    with_kind(
+        format!(
+            "Function {name} was exported with calling convention version {version}, but only the \
+             versions {} to {} are known. Export it again with a JAX that writes one of these.",
+            known.start(),
+            known.end()
+        ),
+        "calling convention",
+    )
+}
+
+/// An exported function has symbolic dimensions.
+pub(crate) fn needs_shape_refinement(name: &str, aval: &dyn std::fmt::Display) -> Status {
+    with_kind(
+        format!(
+            "Function {name} was exported with symbolic dimensions ({aval}), which this version \
+             cannot give sizes to. Export it once for each shape that is needed."
+        ),
+        "needs shape refinement",
+    )
+    .with_code(ifrt::Code::Unimplemented)
 }
 
 /// The same error, or the words for a deleted array if that is what made the runtime refuse.

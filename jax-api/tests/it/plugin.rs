@@ -1,6 +1,7 @@
 //! The same on the CPU plugin.
 
 mod deletion;
+mod exported;
 mod jit;
 
 use std::path::PathBuf;

@@ -7,7 +7,7 @@ use ifrt::{ArrayCopySemantics, DeviceRef, Result, Shape, ShardSemantics, Status}
 use super::{Array, Meta};
 use crate::aval::Aval;
 use crate::client::Client;
-use crate::deletion::{Cells, Mode, Refused, Uses};
+use crate::deletion::{Cells, DeadArgument, Mode, Uses};
 use crate::sharding::{Index, Sharding, replica_ids};
 
 /// The part of an array on one device.
@@ -125,10 +125,7 @@ impl Array {
             .iter()
             .map(|part| (part.buffers(), Mode::Reference))
             .collect();
-        let refused = |refused| match refused {
-            Refused::Dead(position, reason) => parts[position].deleted(reason),
-            Refused::Clash(status) => status,
-        };
+        let refused = |DeadArgument(position, reason)| parts[position].deleted(reason);
         let uses = Uses::begin(&modes).map_err(refused)?;
         let handles = uses.handles().map_err(refused)?;
         let handle = client.runtime().assemble_array(

@@ -260,5 +260,7 @@ impl fmt::Debug for Cell {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, loom))]
+mod models;
+#[cfg(all(test, not(loom)))]
 mod tests;

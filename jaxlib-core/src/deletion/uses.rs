@@ -15,14 +15,9 @@ pub(crate) enum Mode {
     Donate,
 }
 
-/// Why the arguments of a call could not be taken.
-#[derive(Debug)]
-pub(crate) enum Refused {
-    /// The argument with this position is dead.
-    Dead(usize, DeadReason),
-    /// The same buffer is donated and used, or donated twice.
-    Clash(Status),
-}
+/// The argument with this position is dead, for this reason.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DeadArgument(pub(crate) usize, pub(crate) DeadReason);
 
 /// The buffers of one call. Until this is dropped no deletion reaches the runtime, and nobody else
 /// can have the donated ones.
@@ -43,12 +38,11 @@ struct Use<'a> {
 }
 
 impl<'a> Uses<'a> {
-    /// Takes the buffers of all arguments.
+    /// Takes the buffers of all arguments, which [`Uses::check`] has found to be compatible.
     ///
     /// A donated buffer that another thread is just enqueueing an operation with is taken by
     /// reference instead, as the runtime would do: donation is a permission, not a duty.
-    pub(crate) fn begin(args: &[(&'a BufferSet, Mode)]) -> Result<Self, Refused> {
-        Self::check(args).map_err(Refused::Clash)?;
+    pub(crate) fn begin(args: &[(&'a BufferSet, Mode)]) -> Result<Self, DeadArgument> {
         let mut uses = Self {
             args: Vec::with_capacity(args.len()),
         };
@@ -60,7 +54,7 @@ impl<'a> Uses<'a> {
             });
             if let Some(one) = uses.args.last_mut() {
                 one.take()
-                    .map_err(|reason| Refused::Dead(position, reason))?;
+                    .map_err(|reason| DeadArgument(position, reason))?;
             }
         }
         Ok(uses)
@@ -76,10 +70,10 @@ impl<'a> Uses<'a> {
     }
 
     /// The handles of the arguments, in order.
-    pub(crate) fn handles(&self) -> Result<Vec<ArrayRef>, Refused> {
+    pub(crate) fn handles(&self) -> Result<Vec<ArrayRef>, DeadArgument> {
         let handle = |(position, one): (usize, &Use<'_>)| {
             one.set.handle().ok_or_else(|| {
-                Refused::Dead(position, one.set.dead().unwrap_or(DeadReason::Deleted))
+                DeadArgument(position, one.set.dead().unwrap_or(DeadReason::Deleted))
             })
         };
         self.args.iter().enumerate().map(handle).collect()

@@ -80,7 +80,9 @@ fn arguments_that_do_not_fit() {
         CompileRequest {
             module: ADD.into(),
             in_avals: Some(vec![
-                world.put(&[0.0; 4], Target::Default).aval().clone();
+                Some(
+                    world.put(&[0.0; 4], Target::Default).aval().clone()
+                );
                 2
             ]),
             ..CompileRequest::default()

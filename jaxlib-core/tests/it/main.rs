@@ -8,6 +8,7 @@
 
 mod call;
 mod deletion;
+mod export;
 mod golden;
 mod logs;
 mod model;

@@ -1,0 +1,162 @@
+//! [`Exported`]: functions that `jax.export` has written.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use jaxlib_core::ExportedCall;
+use jaxlib_core::export::{ExportedAval, TreeDef};
+
+use crate::array::Array;
+use crate::client::Client;
+use crate::device::Device;
+use crate::error::{Error, Result};
+use crate::jit::Arg;
+use crate::mesh::one_client;
+
+/// A function that `jax.export` has written: a model without Python. A cheap clone.
+///
+/// # Examples
+/// ```no_run
+/// # fn main() -> jax_api::Result<()> {
+/// # let client: jax_api::Client = unimplemented!();
+/// use jax_api::prelude::*;
+///
+/// let model = Exported::load("model.jaxexport")?;
+/// println!("{} -> {}", model.in_tree(), model.out_tree());
+/// let f = model.compile(&client)?;
+/// let x = device_put(&[1.0_f32, 2.0], &client)?;
+/// let results = f.call(args![&x])?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Mirrors
+/// `jax.export.Exported`.
+#[derive(Clone)]
+pub struct Exported(jaxlib_core::Exported);
+
+impl Exported {
+    /// Reads a file that holds what `Exported.serialize()` gave.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is no exported function.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let bytes = std::fs::read(path).map_err(|error| Error::File {
+            path: path.display().to_string(),
+            message: error.to_string(),
+        })?;
+        Self::from_bytes(&bytes)
+    }
+
+    /// Reads what `Exported.serialize()` gave.
+    ///
+    /// # Errors
+    /// If the bytes are no exported function, or damaged.
+    ///
+    /// # Mirrors
+    /// `jax.export.deserialize`.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        Ok(Self(jaxlib_core::Exported::from_bytes(bytes)?))
+    }
+
+    /// The name of the function.
+    pub fn function_name(&self) -> &str {
+        self.0.function_name()
+    }
+
+    /// The tree of the arguments: a tuple of the positional ones and the named ones.
+    pub fn in_tree(&self) -> &TreeDef {
+        self.0.in_tree()
+    }
+
+    /// The tree of the results.
+    pub fn out_tree(&self) -> &TreeDef {
+        self.0.out_tree()
+    }
+
+    /// The types of the arguments, in the order of the leaves of their tree.
+    pub fn in_avals(&self) -> &[ExportedAval] {
+        self.0.in_avals()
+    }
+
+    /// The types of the results, in the order of the leaves of their tree.
+    pub fn out_avals(&self) -> &[ExportedAval] {
+        self.0.out_avals()
+    }
+
+    /// The platforms that the function was exported for.
+    pub fn platforms(&self) -> &[String] {
+        self.0.platforms()
+    }
+
+    /// The number of devices that it runs on.
+    pub fn nr_devices(&self) -> usize {
+        self.0.nr_devices()
+    }
+
+    /// The function that computes the gradient, if it was exported too. It takes the arguments of
+    /// this one and the cotangents of its results, and gives the cotangents of the arguments.
+    ///
+    /// # Mirrors
+    /// `jax.export.Exported.vjp`.
+    pub fn vjp(&self) -> Option<Self> {
+        self.0.vjp().cloned().map(Self)
+    }
+
+    /// Compiles the function for the first devices of the client, as many as it needs.
+    ///
+    /// # Blocking
+    /// Until it is compiled.
+    ///
+    /// # Errors
+    /// As [`Exported::compile_on`]; also if the client has too few devices.
+    pub fn compile(&self, client: &Client) -> Result<ExportedFn> {
+        let devices = client.devices();
+        let devices = devices.get(..self.nr_devices()).unwrap_or(devices);
+        self.compile_on(devices)
+    }
+
+    /// Compiles the function for these devices, in the order of the mesh that it was exported with.
+    ///
+    /// # Blocking
+    /// Until it is compiled.
+    ///
+    /// # Errors
+    /// If the function is for other platforms, another number of devices or another calling
+    /// convention; if it has symbolic dimensions; and what the compiler reports.
+    pub fn compile_on(&self, devices: &[Device]) -> Result<ExportedFn> {
+        let (client, devices) = one_client(devices)?;
+        Ok(ExportedFn(Arc::new(self.0.compile(&client, &devices)?)))
+    }
+}
+
+impl fmt::Debug for Exported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+/// An exported function, compiled for devices. A cheap clone.
+#[derive(Clone, Debug)]
+#[must_use = "a program that nobody keeps is unloaded"]
+pub struct ExportedFn(Arc<ExportedCall>);
+
+impl ExportedFn {
+    /// Calls the function with the leaves of its arguments, in order; see [`args!`](crate::args).
+    ///
+    /// # Blocking
+    /// Only enqueues. The results become ready when the run is done.
+    ///
+    /// # Errors
+    /// As [`crate::jit::Compiled::call`].
+    ///
+    /// # Mirrors
+    /// `jax.export.Exported.call`.
+    pub fn call(&self, args: &[Arg<'_>]) -> Result<Vec<Array>> {
+        let args: Vec<jaxlib_core::Arg<'_>> = args.iter().map(Arg::core).collect();
+        let results = self.0.call(&args)?;
+        Ok(results.into_iter().map(Array::from_core).collect())
+    }
+}
