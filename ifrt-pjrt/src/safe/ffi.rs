@@ -25,6 +25,7 @@
 
 mod call;
 mod decode;
+mod float_environment;
 mod register;
 mod reply;
 

@@ -7,6 +7,7 @@ use std::ptr::NonNull;
 
 use ifrt::{Result, Status};
 
+use super::float_environment::DefaultFloats;
 use super::{Handler, decode};
 use crate::sys::ffi::{
     Api, CallFrame, EXTENSION_METADATA, Error, ErrorCreate, ErrorCreateArgs, METADATA_SIZE,
@@ -23,8 +24,10 @@ pub(super) unsafe extern "C" fn handle<H: Handler>(frame: *mut CallFrame) -> *mu
     if unsafe { answer_query(frame) } {
         return std::ptr::null_mut();
     }
+    let floats = DefaultFloats::enter();
     // SAFETY: F1 and F2.
     let served = catch_unwind(AssertUnwindSafe(|| unsafe { serve::<H>(frame) }));
+    drop(floats);
     let status = match served {
         Ok(Ok(())) => return std::ptr::null_mut(),
         Ok(Err(status)) => status,
