@@ -31,7 +31,7 @@ pub(crate) enum LibraryError {
 pub(crate) fn open(path: &Path) -> Result<&'static Api, LibraryError> {
     // SAFETY: loading runs the initializers of the library. Which library that is, is the decision
     // of whoever configures this program; a plugin is trusted like the program itself.
-    let library = unsafe { Library::new(path) }.map_err(|e| LibraryError::Open(e.to_string()))?;
+    let library = unsafe { Library::new(path) }.map_err(|error| open_error(&error))?;
     let library: &'static Library = Box::leak(Box::new(library));
     type EntryPoint = unsafe extern "C" fn() -> *const ApiHeader;
     // SAFETY: a library that exports this name does so with this type; that makes it a plugin.
@@ -42,6 +42,13 @@ pub(crate) fn open(path: &Path) -> Result<&'static Api, LibraryError> {
     // SAFETY: S1; the library was leaked, and the table belongs to it.
     let api = unsafe { Api::from_raw(table) }.map_err(LibraryError::Table)?;
     Ok(Box::leak(Box::new(api)))
+}
+
+/// What the system's loader said; the error itself only says that loading failed.
+fn open_error(error: &libloading::Error) -> LibraryError {
+    let reason =
+        std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string);
+    LibraryError::Open(reason)
 }
 
 /// Initializes a plugin. Must be called once, before anything else.
