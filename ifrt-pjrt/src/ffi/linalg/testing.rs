@@ -173,9 +173,10 @@ pub(crate) fn upper<T: Scalar>(a: MatRef<'_, T>, rows: usize) -> Mat<T> {
 pub(crate) fn poisons<T: Scalar>() -> [T; 3] {
     let one = <T::Part as Scalar>::ONE;
     let zero = <T::Part as Scalar>::ZERO;
+    let infinity = one / zero;
     [
-        T::from_re(zero / zero),
-        T::from_re(one / zero),
-        T::from_re(-one / zero),
+        T::from_re(infinity * zero),
+        T::from_re(infinity),
+        T::from_re(-infinity),
     ]
 }

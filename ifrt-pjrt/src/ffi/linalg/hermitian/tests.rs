@@ -151,9 +151,8 @@ fn q_of<T: Scalar>(reduced: &Reduced<T>, order: usize, triangle: Triangle) -> Ma
         let index = match triangle {
             Triangle::Lower => {
                 v[step + 1] = T::ONE;
-                for row in step + 2..order {
-                    v[row] = reduced.data[row + step * order];
-                }
+                let below = &reduced.data[step * order..(step + 1) * order][step + 2..];
+                v[step + 2..].copy_from_slice(below);
                 step
             }
             Triangle::Upper => {

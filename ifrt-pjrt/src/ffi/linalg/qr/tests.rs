@@ -98,7 +98,7 @@ fn products_with_q_are_those_of_its_matrix<T: Scalar>() {
 }
 
 fn zero_columns_have_no_reflector<T: Scalar>() {
-    let (factors, tau) = factored(&vec![T::ZERO; 12], 4, 3);
+    let (factors, tau) = factored(&[T::ZERO; 12], 4, 3);
     assert!(
         factors
             .iter()
