@@ -24,7 +24,7 @@ impl SourceFile {
 
     /// Whether the file is data that came from elsewhere and stays as it is.
     pub(super) fn is_fixture(&self) -> bool {
-        self.path.contains("/fixtures/")
+        self.path.contains("/fixtures/") || self.path.contains("/fuzz/corpus/")
     }
 
     /// Whether the file holds only tests.
