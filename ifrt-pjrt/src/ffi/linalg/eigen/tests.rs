@@ -135,8 +135,12 @@ fn real_vectors_fit_their_values() {
 
 #[test]
 fn known_values_are_found() {
-    let values = check_real(&[0.0, 1.0, -1.0, 0.0], 2);
-    assert_eq!(values, [Complex::new(0.0, 1.0), Complex::new(0.0, -1.0)]);
+    let values = check_real(&[0.0f64, 1.0, -1.0, 0.0], 2);
+    for (value, imaginary) in values.iter().zip([1.0, -1.0]) {
+        let error = (value.re.abs()).max((value.im - imaginary).abs());
+        assert!(error <= 4.0 * f64::EPSILON, "{value} is not {imaginary}i");
+    }
+    assert_eq!(values.len(), 2);
     // A defective matrix, and one with rows of very different size.
     check_real(&[1.0, 0.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 1.0], 3);
     check_real(&[1.0f64, 1e-6, 1e6, 2.0], 2);
