@@ -216,8 +216,8 @@ impl LoadedExecutable {
         let moved = self.place(args)?;
         let modes: Vec<_> = args
             .iter()
-            .zip(&moved)
-            .map(|(arg, moved)| arg.on(moved.as_ref()))
+            .enumerate()
+            .map(|(position, arg)| arg.on(moved.get(position).and_then(Option::as_ref)))
             .collect();
         let uses = Uses::begin(&modes).map_err(|refused| dead(args, refused))?;
         let handles = uses.handles().map_err(|refused| dead(args, refused))?;

@@ -60,13 +60,30 @@ impl<'a> Uses<'a> {
         Ok(uses)
     }
 
-    /// Fails if the arguments could not be taken whatever others do: the same buffer donated and
-    /// used, or donated twice.
+    /// Finds a buffer that is donated and stands elsewhere in the same call as well, under whatever
+    /// alias. The runtime would find it too, but some have hung or crashed instead.
     pub(crate) fn check(args: &[(&'a BufferSet, Mode)]) -> Result<(), Status> {
-        if args.iter().all(|(_, mode)| *mode == Mode::Reference) {
-            return Ok(());
+        let partitions = args.iter().map(|(set, _)| set.cells().len()).max();
+        for partition in 0..partitions.unwrap_or(0) {
+            let mut seen: HashMap<*const Cell, (usize, Mode)> = HashMap::new();
+            for (position, (set, mode)) in args.iter().enumerate() {
+                let Some(cell) = set.cells().get(partition) else {
+                    continue;
+                };
+                let Some((first, first_mode)) = seen.get(&std::ptr::from_ref(cell)).copied() else {
+                    seen.insert(std::ptr::from_ref(cell), (position, *mode));
+                    continue;
+                };
+                let text = match (first_mode, *mode) {
+                    (Mode::Reference, Mode::Reference) => continue,
+                    (Mode::Donate, Mode::Donate) => messages::donated_twice,
+                    (Mode::Reference, Mode::Donate) => messages::donated_after_use,
+                    (Mode::Donate, Mode::Reference) => messages::used_after_donation,
+                };
+                return Err(text(position, partition, first));
+            }
         }
-        check_clashes(args)
+        Ok(())
     }
 
     /// The handles of the arguments, in order.
@@ -140,30 +157,4 @@ impl Drop for Uses<'_> {
             one.give_back(false);
         }
     }
-}
-
-/// Finds a buffer that is donated and stands elsewhere in the same call as well, under whatever
-/// alias. The runtime would find it too, but some have hung or crashed instead.
-fn check_clashes(args: &[(&BufferSet, Mode)]) -> Result<(), Status> {
-    let partitions = args.iter().map(|(set, _)| set.cells().len()).max();
-    for partition in 0..partitions.unwrap_or(0) {
-        let mut seen: HashMap<*const Cell, (usize, Mode)> = HashMap::new();
-        for (position, (set, mode)) in args.iter().enumerate() {
-            let Some(cell) = set.cells().get(partition) else {
-                continue;
-            };
-            let Some((first, first_mode)) = seen.get(&std::ptr::from_ref(cell)).copied() else {
-                seen.insert(std::ptr::from_ref(cell), (position, *mode));
-                continue;
-            };
-            let text = match (first_mode, *mode) {
-                (Mode::Reference, Mode::Reference) => continue,
-                (Mode::Donate, Mode::Donate) => messages::donated_twice,
-                (Mode::Reference, Mode::Donate) => messages::donated_after_use,
-                (Mode::Donate, Mode::Reference) => messages::used_after_donation,
-            };
-            return Err(text(position, partition, first));
-        }
-    }
-    Ok(())
 }

@@ -66,6 +66,9 @@ impl LoadedExecutable {
             }
             self.check_placement(position, arg.array())?;
         }
+        if args.iter().all(|arg| matches!(arg, Arg::Reference(_))) {
+            return Ok(());
+        }
         let modes: Vec<_> = args.iter().map(|arg| arg.on(None)).collect();
         Uses::check(&modes)
     }
@@ -119,8 +122,13 @@ impl LoadedExecutable {
         }
     }
 
-    /// For each argument the copy that the program uses instead, if it has to be elsewhere.
+    /// For each argument the copy that the program uses instead, if it has to be elsewhere; nothing
+    /// at all if no argument has to.
     pub(super) fn place(&self, args: &[Arg<'_>]) -> Result<Vec<Option<Array>>> {
+        let mut numbered = args.iter().enumerate();
+        if numbered.all(|(position, arg)| self.is_in_place(position, arg.array())) {
+            return Ok(Vec::new());
+        }
         let place = |(position, arg): (usize, &Arg<'_>)| {
             if self.is_in_place(position, arg.array()) {
                 return Ok(None);
