@@ -39,14 +39,19 @@ impl HloSharding {
                 ..of(Type::Tuple)
             },
             Self::Tiled(tiles) => {
+                let subgroups = tiles.subgroups().iter();
+                let mut last_tile_dims: Vec<i32> = subgroups
+                    .map(|subgroup| subgroup_type(*subgroup).into())
+                    .collect();
+                // The message has a flag for copies alone, and a list for anything more.
+                let only_copies = last_tile_dims.is_empty();
+                if tiles.replicate_on_last_tile_dim() && !only_copies {
+                    last_tile_dims.push(Type::Replicated.into());
+                }
                 let mut proto = OpSharding {
                     tile_assignment_dimensions: tiles.dims().to_vec(),
-                    replicate_on_last_tile_dim: tiles.replicate_on_last_tile_dim(),
-                    last_tile_dims: tiles
-                        .subgroups()
-                        .iter()
-                        .map(|subgroup| subgroup_type(*subgroup).into())
-                        .collect(),
+                    replicate_on_last_tile_dim: tiles.replicate_on_last_tile_dim() && only_copies,
+                    last_tile_dims,
                     ..of(Type::Other)
                 };
                 match tiles.order() {
@@ -243,6 +248,20 @@ mod tests {
             };
         }
         assert!(HloSharding::from_proto(&deep).is_err());
+    }
+
+    #[test]
+    fn copies_beside_other_subgroups_are_listed() {
+        let order = DeviceOrder::Explicit((0..4).collect());
+        let manual = vec![SubgroupType::Manual];
+        let tiles = TileAssignment::new(vec![1, 2, 2], order.clone(), manual, true).unwrap();
+        let listed = vec![SubgroupType::Manual, SubgroupType::Replicated];
+        let again = TileAssignment::new(vec![1, 2, 2], order, listed, false).unwrap();
+        let proto = HloSharding::Tiled(tiles).to_proto();
+        assert_eq!(
+            HloSharding::from_proto(&proto),
+            Ok(HloSharding::Tiled(again))
+        );
     }
 
     #[test]
