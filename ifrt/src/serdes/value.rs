@@ -1,9 +1,12 @@
 //! Small values: dtype, device list, attributes.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use super::check_version;
 use crate::attribute_map::{AttributeMap, AttributeValue};
 use crate::client::Client;
-use crate::device::DeviceId;
+use crate::device::{DeviceId, DeviceRef};
 use crate::device_list::DeviceList;
 use crate::dtype::DType;
 use crate::proto::xla::ifrt::attribute_map_proto::Value;
@@ -28,17 +31,27 @@ pub fn dtype_to_proto(dtype: DType) -> DTypeProto {
     }
 }
 
+/// Longer lists are read with an index of the devices, because a lookup may look at all of them.
+const FEW_DEVICES: usize = 16;
+
 /// Reads a list of devices of `client`.
 ///
 /// # Errors
 /// INVALID_ARGUMENT for an unknown device; FAILED_PRECONDITION for a newer format.
 pub fn device_list_from_proto(proto: &DeviceListProto, client: &dyn Client) -> Result<DeviceList> {
     check_version(proto.version_number, 0, "DeviceList")?;
-    proto
-        .device_ids
-        .iter()
-        .map(|id| client.lookup_device(DeviceId(*id)))
-        .collect()
+    let ids = proto.device_ids.iter().map(|id| DeviceId(*id));
+    if ids.len() <= FEW_DEVICES {
+        return ids.map(|id| client.lookup_device(id)).collect();
+    }
+    let devices = client.all_devices().iter();
+    let known: HashMap<DeviceId, &DeviceRef> =
+        devices.map(|device| (device.id(), device)).collect();
+    ids.map(|id| match known.get(&id) {
+        Some(device) => Ok(Arc::clone(device)),
+        None => client.lookup_device(id),
+    })
+    .collect()
 }
 
 /// Writes a list of devices.

@@ -368,7 +368,8 @@ impl HloSharding {
         let tile_strides = strides(tiles.dims());
         let mut domains = vec![IndexDomain::whole(Shape::scalar()); num_devices];
         for (number, position) in (0..).zip(tiles.positions()) {
-            let (mut origin, mut extent) = (Vec::new(), Vec::new());
+            let mut origin = Vec::with_capacity(shape.rank());
+            let mut extent = Vec::with_capacity(shape.rank());
             for (axis, (dim, tile_dim)) in shape.dims().iter().zip(tile.dims()).enumerate() {
                 let coordinate = number / tile_strides[axis] % tiles.dims()[axis];
                 // Tiles past the end are empty where the dimension does not divide.

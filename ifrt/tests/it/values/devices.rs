@@ -88,6 +88,17 @@ fn dlt_07_round_trip() {
     }
 }
 
+#[test]
+fn long_lists_are_read_like_short_ones() {
+    let client = fixture(40, 40);
+    let positions: Vec<usize> = (0..40).rev().collect();
+    let all = list(&client, &positions);
+    let mut proto = device_list_to_proto(&all);
+    assert_eq!(device_list_from_proto(&proto, &*client), Ok(all));
+    proto.device_ids.push(99);
+    assert_invalid(device_list_from_proto(&proto, &*client), "device_id 99");
+}
+
 /// Computed with Google's own highwayhash, from the ids as decimal text without separators.
 const FINGERPRINTS: [(&[usize], u64); 5] = [
     (&[], 0x75d1_c799_270f_6945),
