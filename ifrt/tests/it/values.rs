@@ -5,7 +5,6 @@
 //! The ids SHD, HSH and RP have their tests beside the code. These ids of the list have none,
 //! because the types leave nothing to test:
 //! - DT-02: there is no invalid dtype; an unspecified kind is an error (DT-01).
-//! - MK-03, MK-06: a memory kind owns its text.
 //! - IX-02 and IX-06, assigning forms: the operations are fallible, so they are methods.
 //! - SHD-01 and HSH-01, null pointers: a device list or sharding cannot be null. Empty lists are.
 //! - UC-09: only a context can be registered. UC-16, UC-19, UC-22: a status is always an error.

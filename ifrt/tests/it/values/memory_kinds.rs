@@ -22,7 +22,7 @@ fn mk_01_mk_07_and_mk_08_the_default_is_device() {
 }
 
 #[test]
-fn mk_02_to_mk_05_mk_09_and_mk_10_kinds_compare_by_their_text() {
+fn mk_02_to_mk_06_mk_09_and_mk_10_kinds_compare_by_their_text() {
     let text = String::from("abc");
     let owned = MemoryKind::new(&text);
     drop(text);

@@ -1,6 +1,6 @@
 //! Sharding specs: the checks of the list on shardings (SHD, which stand beside the code) without
 //! devices. SSP-`n` is SHD-`n`; those about devices (SSP-04, SSP-10, SSP-14, SSP-15, SSP-21,
-//! SSP-28) become SSP-32.
+//! SSP-28) and about the spec of a sharding (SSP-31) become SSP-32.
 
 use ifrt::shape::{BoundedDynamicShapeTag, DynamicShape};
 use ifrt::sharding::{ShardingKind, ShardingParam};
