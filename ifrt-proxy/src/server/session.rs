@@ -91,7 +91,10 @@ impl Inbox {
 /// Everything that one client has on the server.
 #[derive(Debug)]
 pub(crate) struct Session {
-    pub(crate) id: u64,
+    /// Its place in the order of all sessions, for the log.
+    pub(crate) number: u64,
+    /// The id by which its client names it. Whoever knows it reaches the host buffers.
+    pub(crate) secret: u64,
     pub(crate) version: Version,
     pub(crate) shared: Arc<Shared>,
     pub(crate) tables: Tables,
@@ -110,7 +113,8 @@ impl Session {
     /// # Errors
     /// If the system has no thread to give.
     pub(crate) fn start(
-        id: u64,
+        number: u64,
+        secret: u64,
         version: Version,
         shared: &Arc<Shared>,
         background: Handle,
@@ -118,12 +122,13 @@ impl Session {
         let (sender, responses) = mpsc::unbounded_channel();
         let ended_contexts = Arc::new(EndedContexts::default());
         let session = Arc::new(Self {
-            id,
+            number,
+            secret,
             version,
             shared: Arc::clone(shared),
             tables: Tables::new(),
             host_buffers: HostBuffers::new(shared.limits.max_host_buffer_bytes),
-            deleter: Deleter::start(id)?,
+            deleter: Deleter::start(number)?,
             responder: Responder::new(sender, Arc::clone(&ended_contexts)),
             ended_contexts,
             background,
@@ -228,7 +233,7 @@ impl Session {
         }
         tracing::info!(
             "session {} ended: freed {} arrays, {} executables, {} host buffers",
-            self.id,
+            self.number,
             counts.0,
             counts.1,
             counts.2
@@ -269,7 +274,7 @@ impl Call {
             Ok(outcome) => outcome,
             Err(panic) => {
                 let text = panic_text(&*panic);
-                tracing::error!(session_id = self.session.id, "a handler panicked: {text}");
+                tracing::error!(session = self.session.number, "a handler panicked: {text}");
                 Err(Failure::from(Status::internal(format!(
                     "the server panicked while it handled this request: {text}"
                 ))))

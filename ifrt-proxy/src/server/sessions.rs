@@ -15,11 +15,13 @@ use crate::version::Version;
 struct Open {
     /// Set when the server stops: no new sessions.
     stopped: bool,
-    next_id: u64,
+    /// The number of the next session, in the order of their beginning.
+    next_number: u64,
+    /// By the secret that the client was told.
     sessions: HashMap<u64, Arc<Session>>,
 }
 
-/// The sessions of a server, by id.
+/// The sessions of a server.
 #[derive(Debug)]
 pub(crate) struct Sessions {
     shared: Arc<Shared>,
@@ -34,7 +36,7 @@ impl Sessions {
             shared: Arc::new(shared),
             open: Lock::new(Open {
                 stopped: false,
-                next_id: 1,
+                next_number: 1,
                 sessions: HashMap::new(),
             }),
             unfreed: watch::Sender::new(0),
@@ -45,7 +47,7 @@ impl Sessions {
     ///
     /// # Errors
     /// UNAVAILABLE when the server stops; RESOURCE_EXHAUSTED beyond the limit of sessions or
-    /// without threads.
+    /// without threads; INTERNAL if the system has no random numbers.
     pub(crate) fn open(
         &self,
         version: Version,
@@ -61,35 +63,36 @@ impl Sessions {
                 "the server has its limit of {limit} sessions"
             )));
         }
-        let id = open.next_id;
-        let started = Session::start(id, version, &self.shared, background);
+        let secret = new_secret(&open.sessions)?;
+        let number = open.next_number;
+        let started = Session::start(number, secret, version, &self.shared, background);
         let (session, ends) = started.map_err(|error| {
             Status::resource_exhausted(format!("the server cannot start a session: {error}"))
         })?;
-        open.next_id += 1;
-        open.sessions.insert(id, Arc::clone(&session));
+        open.next_number += 1;
+        open.sessions.insert(secret, Arc::clone(&session));
         self.unfreed.send_modify(|count| *count += 1);
         drop(open);
-        tracing::info!("session {id} opened: {version}");
+        tracing::info!("session {number} opened: {version}");
         Ok((session, ends))
     }
 
-    /// The session with this id.
+    /// The session whose client was told this id.
     ///
     /// # Errors
     /// NOT_FOUND if there is none (any more).
-    pub(crate) fn get(&self, id: u64) -> Result<Arc<Session>> {
+    pub(crate) fn get(&self, secret: u64) -> Result<Arc<Session>> {
         self.open
             .lock()
             .sessions
-            .get(&id)
+            .get(&secret)
             .cloned()
-            .ok_or_else(|| Status::not_found(format!("Session id {id} does not exist")))
+            .ok_or_else(|| Status::not_found(format!("Session id {secret} does not exist")))
     }
 
     /// Ends a session. Only the first call for it does anything.
     pub(crate) fn end(self: &Arc<Self>, session: &Arc<Session>, reason: Result<()>) {
-        let known = self.open.lock().sessions.remove(&session.id);
+        let known = self.open.lock().sessions.remove(&session.secret);
         drop(known);
         let sessions = Arc::clone(self);
         session.end(reason, move || {
@@ -113,6 +116,18 @@ impl Sessions {
         let mut unfreed = self.unfreed.subscribe();
         // The sender lives as long as this.
         drop(unfreed.wait_for(|count| *count == 0).await);
+    }
+}
+
+/// An id that no other client can guess: uploads and downloads name their session by nothing else.
+fn new_secret(taken: &HashMap<u64, Arc<Session>>) -> Result<u64> {
+    loop {
+        let secret = getrandom::u64().map_err(|error| {
+            Status::internal(format!("the system has no random numbers: {error}"))
+        })?;
+        if secret != 0 && !taken.contains_key(&secret) {
+            return Ok(secret);
+        }
     }
 }
 

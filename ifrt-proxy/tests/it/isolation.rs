@@ -58,6 +58,36 @@ async fn a_runtime_that_panics() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_cannot_be_guessed() {
+    let server = TestServer::start().await;
+    let mut ids = Vec::new();
+    let mut clients = Vec::new();
+    for _ in 0..32 {
+        let client = server.client().await;
+        ids.push(client.init.session_id);
+        clients.push(client);
+    }
+    let (mut sorted, mut raw) = (ids.clone(), server.raw().await);
+    sorted.sort_unstable();
+    assert!(
+        sorted.windows(2).all(|pair| pair[1] - pair[0] > 1 << 16),
+        "{sorted:?}"
+    );
+    // Each of 64 bits is set in some id and not in another.
+    assert_eq!(ids.iter().fold(0, |all, id| all | id), u64::MAX);
+    assert_eq!(ids.iter().fold(u64::MAX, |all, id| all & id), 0);
+    for guess in (0..64).chain(ids.iter().map(|id| id.wrapping_add(1))) {
+        let error = raw.lookup(guess, 1).await.unwrap_err();
+        assert_eq!(
+            error.message(),
+            format!("Session id {guess} does not exist")
+        );
+    }
+    drop(clients);
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_clients_troubles_are_its_own() {
     let server = TestServer::start().await;
     let mut bystander = server.client().await;

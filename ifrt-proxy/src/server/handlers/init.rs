@@ -33,7 +33,7 @@ pub(crate) fn init(call: &Call) -> Outcome<InitResponse> {
             .map(|device| describe_device(&**device, platform_name))
             .collect(),
         addressable_device_ids: ids(client.addressable_devices()),
-        session_id: call.session.id,
+        session_id: call.session.secret,
         memories: memories(devices)?
             .values()
             .map(|memory| describe_memory(&**memory, devices))

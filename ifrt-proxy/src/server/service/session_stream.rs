@@ -71,7 +71,7 @@ async fn read(
     };
     tokio::select! {
         reason = receive => {
-            tracing::debug!(session_id = session.id, "the requests ended: {reason:?}");
+            tracing::debug!(session = session.number, "the requests ended: {reason:?}");
             sessions.end(&session, reason);
         }
         () = session.until_end() => {}

@@ -63,11 +63,11 @@ pub(crate) struct Deleter(Arc<Shared>);
 
 impl Deleter {
     /// Starts the thread.
-    pub(crate) fn start(session_id: u64) -> io::Result<Self> {
+    pub(crate) fn start(session: u64) -> io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let of_thread = Arc::clone(&shared);
         thread::Builder::new()
-            .name(format!("delete-{session_id}"))
+            .name(format!("delete-{session}"))
             .spawn(move || run(&of_thread))?;
         Ok(Self(shared))
     }

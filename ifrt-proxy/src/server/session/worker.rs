@@ -11,7 +11,7 @@ use crate::server::session::{Call, Queued, Session};
 pub(super) fn start(session: &Arc<Session>, requests: mpsc::Receiver<Queued>) -> io::Result<()> {
     let session = Arc::clone(session);
     thread::Builder::new()
-        .name(format!("session-{}", session.id))
+        .name(format!("session-{}", session.number))
         .spawn(move || {
             for queued in requests {
                 if session.is_ending() {
@@ -29,7 +29,7 @@ fn handle(session: &Arc<Session>, queued: Queued) {
     let context = RequestContext::of_request(metadata.user_context_id, &session.ended_contexts);
     let _span = tracing::debug_span!(
         "proxy.server.request",
-        session_id = session.id,
+        session = session.number,
         op_id = metadata.op_id,
         op = dispatch::name(request.as_ref()),
         user_context = metadata.user_context_id,
@@ -53,7 +53,7 @@ fn handle(session: &Arc<Session>, queued: Queued) {
     });
     if outcome.is_err() {
         tracing::error!(
-            session_id = session.id,
+            session = session.number,
             op_id = metadata.op_id,
             "the session goes on"
         );
