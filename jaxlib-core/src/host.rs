@@ -49,6 +49,26 @@ impl HostArray {
         )))
     }
 
+    /// The same bits as elements of another type of the same size. Files often cannot say more than
+    /// `uint16` where `bfloat16` is meant.
+    ///
+    /// # Errors
+    /// INVALID_ARGUMENT if the sizes of the types differ.
+    pub fn with_dtype(&self, dtype: DType) -> Result<Self> {
+        let own = self.aval.dtype;
+        if own.host_byte_size().is_none() || own.host_byte_size() != dtype.host_byte_size() {
+            return Err(Status::invalid_argument(format!(
+                "the bits of {} cannot be taken for {}: an element has another size",
+                self.aval,
+                dtype.numpy_name()
+            )));
+        }
+        Self::from_value(
+            Aval::new(dtype, self.aval.shape.clone()),
+            self.value.clone(),
+        )
+    }
+
     /// The element type.
     pub const fn dtype(&self) -> DType {
         self.aval.dtype
