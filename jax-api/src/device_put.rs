@@ -48,7 +48,7 @@ impl<'a> Input<'a> {
         })
     }
 
-    fn borrowed<T: Element>(elements: &'a [T], dims: &[usize]) -> Self {
+    pub(crate) fn borrowed<T: Element>(elements: &'a [T], dims: &[usize]) -> Self {
         let data = match T::as_bytes(elements) {
             Cow::Borrowed(bytes) => HostData::Borrowed(bytes),
             Cow::Owned(bytes) => HostData::Shared(bytes.into()),
@@ -56,7 +56,7 @@ impl<'a> Input<'a> {
         Self::host::<T>(data, elements.len(), dims)
     }
 
-    fn owned<T: Element>(elements: Vec<T>, dims: &[usize]) -> Self {
+    pub(crate) fn owned<T: Element>(elements: Vec<T>, dims: &[usize]) -> Self {
         let count = elements.len();
         Self::host::<T>(HostData::Shared(T::into_bytes(elements)), count, dims)
     }

@@ -4,8 +4,11 @@ use std::borrow::Cow;
 use std::fmt;
 
 use bytes::Bytes;
+#[cfg(feature = "half")]
 use half::slice::HalfFloatSliceExt;
+#[cfg(feature = "half")]
 use half::vec::{HalfBitsVecExt, HalfFloatVecExt};
+#[cfg(feature = "half")]
 use half::{bf16, f16};
 use ifrt::DType;
 
@@ -116,6 +119,7 @@ impl sealed::Sealed for bool {
     }
 }
 
+#[cfg(feature = "half")]
 macro_rules! half_precision {
     ($($type:ty = $dtype:ident;)*) => {
         $(
@@ -140,6 +144,7 @@ macro_rules! half_precision {
     };
 }
 
+#[cfg(feature = "half")]
 half_precision! {
     f16 = F16;
     bf16 = BF16;
@@ -213,7 +218,9 @@ mod tests {
         round_trip::<i16>(&[-1, 2], 2);
         round_trip::<i32>(&[-1, 2], 4);
         round_trip::<i64>(&[-1, 2], 8);
+        #[cfg(feature = "half")]
         round_trip(&[f16::from_f32(1.5), f16::MAX], 2);
+        #[cfg(feature = "half")]
         round_trip(&[bf16::from_f32(1.5), bf16::MAX], 2);
         round_trip(&[1.5_f32, f32::MIN], 4);
         round_trip(&[1.5_f64, f64::MIN], 8);

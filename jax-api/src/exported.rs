@@ -10,7 +10,8 @@ use jaxlib_core::export::{ExportedAval, TreeDef};
 use crate::array::Array;
 use crate::client::Client;
 use crate::device::Device;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::files;
 use crate::jit::Arg;
 use crate::mesh::one_client;
 
@@ -43,11 +44,7 @@ impl Exported {
     /// If the file cannot be read, or is no exported function.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let bytes = std::fs::read(path).map_err(|error| Error::File {
-            path: path.display().to_string(),
-            message: error.to_string(),
-        })?;
-        Self::from_bytes(&bytes)
+        files::about(path, Self::from_bytes(&files::read(path)?))
     }
 
     /// Reads what `Exported.serialize()` gave.

@@ -63,10 +63,17 @@ mod device_put;
 mod element;
 mod error;
 mod exported;
+mod files;
 pub mod jit;
 mod mesh;
+#[cfg(feature = "ndarray")]
+mod ndarray;
+#[cfg(feature = "npz")]
+pub mod npz;
 mod placement;
 pub mod prelude;
+#[cfg(feature = "safetensors")]
+pub mod safetensors;
 
 pub use array::{Array, Shard, delete_all};
 pub use client::Client;

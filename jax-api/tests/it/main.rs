@@ -7,5 +7,4 @@
 )]
 
 mod api;
-mod npz;
 mod plugin;

@@ -1,6 +1,9 @@
 //! The same on the CPU plugin.
 
 mod deletion;
+#[cfg(feature = "npz")]
+mod examples;
+#[cfg(feature = "npz")]
 mod exported;
 mod jit;
 

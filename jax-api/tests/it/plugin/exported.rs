@@ -1,14 +1,12 @@
 //! Functions that several versions of JAX have exported.
 
-use std::fs;
 use std::path::PathBuf;
 
 use half::bf16;
 use jax_api::prelude::*;
-use jax_api::{DType, Error, HostArray};
+use jax_api::{DType, Error, HostArray, npz};
 
 use super::client;
-use crate::npz;
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/exports")
@@ -18,20 +16,14 @@ fn load(name: &str) -> Exported {
     Exported::load(folder().join(format!("{name}.jaxexport"))).unwrap()
 }
 
-/// Arrays of a case; sub-types that NumPy does not have are stored as bits.
+/// Arrays of a case; types that NumPy does not have are stored as bits.
 fn arrays(name: &str, which: &str, avals: &[jax_api::ExportedAval]) -> Vec<HostArray> {
-    let file = fs::read(folder().join(format!("{name}.0.npz"))).unwrap();
-    let file = npz::read(&file);
+    let file = npz::load(folder().join(format!("{name}.0.npz"))).unwrap();
     let read = |(n, aval): (usize, &jax_api::ExportedAval)| {
-        let array = &file[&format!("{which}{n}")];
         let aval = aval.to_runtime().unwrap();
-        assert_eq!(
-            array.shape,
-            aval.shape.dims(),
-            "{name} {which}{n} {}",
-            array.descr
-        );
-        HostArray::new(aval.dtype, aval.shape, array.data.clone()).unwrap()
+        let array = file[&format!("{which}{n}")].with_dtype(aval.dtype).unwrap();
+        assert_eq!(array.aval(), &aval, "{name} {which}{n}");
+        array
     };
     avals.iter().enumerate().map(read).collect()
 }
