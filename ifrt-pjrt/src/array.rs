@@ -22,12 +22,12 @@ use ifrt::layout::Layout;
 use ifrt::shape::Shape;
 use ifrt::sharding::{Sharding, ShardingRef};
 use ifrt::user_context::{self, UserContextRef};
-use ifrt::value::{READY_ON_DELETED, Value};
+use ifrt::value::{READY_ON_DELETED, STRINGS_ON_DELETED, Value};
 use ifrt::{Result, Status};
 
 use crate::client::PjrtClient;
 use crate::host_buffer;
-use crate::messages::{GONE, STRINGS_GONE};
+use crate::messages::GONE;
 use crate::safe::buffer::Buffer;
 
 /// An array of a [`PjrtClient`].
@@ -158,7 +158,7 @@ impl PjrtArray {
 
     fn gone(&self) -> Status {
         match self.spec.dtype {
-            DType::String => Status::failed_precondition(STRINGS_GONE),
+            DType::String => Status::failed_precondition(STRINGS_ON_DELETED),
             _ => Status::invalid_argument(GONE),
         }
     }

@@ -3,9 +3,6 @@
 /// How a plugin refuses a buffer that is gone.
 pub(crate) const GONE: &str = "Buffer has been deleted or donated.";
 
-/// What string arrays say after their deletion.
-pub(crate) const STRINGS_GONE: &str = "Array has already been deleted";
-
 /// An argument of a run is gone.
 pub(crate) fn gone_argument(argument: usize, replica: usize) -> String {
     format!(

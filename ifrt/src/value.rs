@@ -26,6 +26,14 @@ pub type ValueRef = Arc<dyn Value>;
 /// jaxlib compares the whole message with this one and shows its own words instead.
 pub const READY_ON_DELETED: &str = "GetReadyFuture() called on deleted or donated buffer";
 
+/// The text of the error, a FAILED_PRECONDITION, that every operation on an array of strings gives
+/// after deletion, [`Value::ready`] included.
+///
+/// # Mirrors
+/// `xla/python/pjrt_ifrt/basic_string_array.cc`, the only place where the reference does not say
+/// INVALID_ARGUMENT; the proxy passes both on as they are.
+pub const STRINGS_ON_DELETED: &str = "Array has already been deleted";
+
 /// Something that holds data on devices.
 ///
 /// # Deletion
@@ -36,7 +44,8 @@ pub const READY_ON_DELETED: &str = "GetReadyFuture() called on deleted or donate
 /// 3. It may be called again, also from several threads at once. All completions of one value end
 ///    with the same result, and the runtime below sees one deletion.
 /// 4. Operations that were enqueued before (reads, copies, executions) succeed with the old data.
-///    Operations enqueued after it fail.
+///    Operations enqueued after it fail with INVALID_ARGUMENT; for arrays of strings with
+///    FAILED_PRECONDITION and the text [`STRINGS_ON_DELETED`].
 /// 5. A donated value counts as deleted. Deleting it succeeds and does nothing.
 /// 6. Dropping the last reference is not deletion: the resources go away, nobody is told.
 /// 7. Dropping the completion cancels nothing.
@@ -47,7 +56,7 @@ pub const READY_ON_DELETED: &str = "GetReadyFuture() called on deleted or donate
 /// [`Lifecycle`] keeps rules 2, 3 and 5 for a runtime that has nothing finer.
 ///
 /// # Conformance
-/// ARR-52 to ARR-55, NEW-01 to NEW-14.
+/// ARR-52 to ARR-55, NEW-01 to NEW-14; for strings STR-05, STR-19, STR-22, STR-28 and STR-31.
 pub trait Value: Any + Send + Sync + Debug {
     /// The client that owns the value: always the same object, so that two values can be asked
     /// whether they belong together.
@@ -105,7 +114,8 @@ pub trait Value: Any + Send + Sync + Debug {
 
     /// Ready when the data is there or has failed.
     ///
-    /// After deletion or donation: INVALID_ARGUMENT with the text [`READY_ON_DELETED`].
+    /// After deletion or donation: INVALID_ARGUMENT with the text [`READY_ON_DELETED`], or what
+    /// [`STRINGS_ON_DELETED`] says for strings.
     ///
     /// # Blocking
     /// Never; the completion tells.

@@ -21,7 +21,7 @@ use crate::shape::Shape;
 use crate::sharding::{Sharding, ShardingRef};
 use crate::status::{Result, Status};
 use crate::user_context::{self, UserContextRef};
-use crate::value::{READY_ON_DELETED, Value};
+use crate::value::{READY_ON_DELETED, STRINGS_ON_DELETED, Value};
 
 /// An array: what it is, and the buffers of its addressable shards.
 pub(super) struct FakeArray {
@@ -93,7 +93,7 @@ impl FakeArray {
 
     fn read(&self, operation: &str) -> Result<Vec<Contents>> {
         let taken = self.client.heap().take(&[(self.holder(), false)]);
-        let mut contents = taken.map_err(|why| unusable(operation, why))?;
+        let mut contents = taken.map_err(|why| unusable(operation, &[self], why))?;
         Ok(contents.pop().unwrap_or_default())
     }
 
@@ -148,8 +148,15 @@ fn no_shard() -> Status {
     Status::failed_precondition("the array has no shard on a device that this process can reach")
 }
 
-/// The error of an operation on arrays that are dead.
-pub(super) fn unusable(operation: &str, why: Unusable) -> Status {
+/// The error of an operation on `arrays`, one of which is dead or donated twice.
+pub(super) fn unusable(operation: &str, arrays: &[&FakeArray], why: Unusable) -> Status {
+    if let Unusable::Dead(number) = why
+        && arrays
+            .get(number)
+            .is_some_and(|a| a.spec.dtype == DType::String)
+    {
+        return Status::failed_precondition(STRINGS_ON_DELETED);
+    }
     Status::invalid_argument(match why {
         Unusable::Dead(0) => format!("{operation}() called on deleted or donated buffer"),
         Unusable::Dead(number) => {
@@ -237,7 +244,10 @@ impl Value for FakeArray {
     fn ready(&self) -> Completion {
         let strike = self.client.faults().strike_completion(Op::Ready);
         if self.is_deleted() {
-            return Completion::ready(Err(Status::invalid_argument(READY_ON_DELETED)));
+            return Completion::ready(Err(match self.spec.dtype {
+                DType::String => Status::failed_precondition(STRINGS_ON_DELETED),
+                _ => Status::invalid_argument(READY_ON_DELETED),
+            }));
         }
         let buffers = self.buffers.iter().map(|buffer| buffer.ready.clone());
         let ready = join_all(buffers.chain([self.own.clone()]));

@@ -340,7 +340,8 @@ impl LoadedExecutable for FakeExecutable {
             .enumerate()
             .map(|(number, array)| (array.holder(), self.donates(options, number)))
             .collect();
-        let contents = heap.take(&uses).map_err(|why| unusable("Execute", why))?;
+        let contents = heap.take(&uses);
+        let contents = contents.map_err(|why| unusable("Execute", &arrays, why))?;
         let gated = arrays.iter().zip(contents).flat_map(|(array, contents)| {
             contents.into_iter().map(|contents| array.gated(contents))
         });

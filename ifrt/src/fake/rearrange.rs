@@ -28,7 +28,8 @@ fn own_arrays<'a>(client: &FakeClient, arrays: &'a [ArrayRef]) -> Result<Vec<&'a
 /// The data of the arrays, which die if they are donated.
 ///
 /// # Errors
-/// INVALID_ARGUMENT if one is dead or would be donated twice; then none changes.
+/// INVALID_ARGUMENT if one is dead or would be donated twice, FAILED_PRECONDITION if a dead one
+/// holds strings; then none changes.
 fn take(
     client: &FakeClient,
     operation: &str,
@@ -41,7 +42,7 @@ fn take(
         .map(|array| (array.holder(), donate))
         .collect();
     let taken = client.heap().take(&uses);
-    taken.map_err(|why| unusable(operation, why))
+    taken.map_err(|why| unusable(operation, arrays, why))
 }
 
 /// What an array that shares buffers with `inputs` has to wait for.

@@ -4,6 +4,7 @@ mod assemble;
 mod bitcast;
 mod copies;
 mod host;
+mod inverse;
 mod odd;
 mod poison;
 mod remap;

@@ -13,6 +13,7 @@ mod bundle;
 mod deletion;
 mod domains;
 mod execute;
+mod ids;
 mod layers;
 mod mock;
 mod plans;

@@ -10,6 +10,7 @@
 //! - UC-09: only a context can be registered. UC-16, UC-19, UC-22: a status is always an error.
 
 mod attributes;
+mod device_lists;
 mod devices;
 mod dtypes;
 mod hlo_shardings;

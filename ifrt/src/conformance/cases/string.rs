@@ -10,13 +10,14 @@ use bytes::Bytes;
 
 use super::{Case, case};
 use crate::array::ArrayRef;
-use crate::conformance::check::{Check, Stop, equal};
+use crate::conformance::check::{Check, equal, refused_saying};
 use crate::conformance::data::shape;
 use crate::conformance::fixture::Fixture;
 use crate::dtype::DType;
 use crate::host_buffer::{HostBuffer, HostData};
 use crate::sharding::ShardingRef;
 use crate::status::{Code, Result, Status};
+use crate::value::STRINGS_ON_DELETED;
 
 pub(super) const TABLES: &[&[Case]] = &[make::CASES, split::CASES, life::CASES];
 
@@ -53,23 +54,10 @@ fn injected() -> Status {
     Status::internal("injected from the test")
 }
 
-/// The error for a deleted array. The reference answers for strings with another code than for
-/// other arrays; both will do.
+/// The error for a deleted array, which is another one than that of arrays of numbers.
 #[track_caller]
 fn refused_as_deleted<T: std::fmt::Debug>(result: Result<T>, what: &str) -> Check {
-    match result {
-        Err(status)
-            if matches!(
-                status.code(),
-                Code::FailedPrecondition | Code::InvalidArgument
-            ) =>
-        {
-            Ok(())
-        }
-        other => Err(Stop::failed(format_args!(
-            "{what} of a deleted array should be refused, but gives {other:?}"
-        ))),
-    }
+    refused_saying(result, Code::FailedPrecondition, STRINGS_ON_DELETED, what)
 }
 
 /// A deleted array.

@@ -126,6 +126,7 @@ fn str_05(fx: &Fixture) -> Check {
     fx.ready(&array)?;
     fx.value(&array.delete())?;
     check(array.is_deleted(), "the array is deleted")?;
+    refused_as_deleted(fx.result(&array.ready())?, "readiness")?;
     watch.given_back()
 }
 
