@@ -9,8 +9,9 @@ use ifrt::proto::xla::ifrt::{
     ShardingSpecProto, SingleDeviceShardingProto,
 };
 use ifrt::serdes::{
-    array_spec_from_proto, execute_options_from_proto, layout_from_proto, remap_plan_from_proto,
-    shape_from_proto, sharding_from_proto, sharding_spec_from_proto, xla_layout_from_proto,
+    array_spec_from_proto, compile_options_from_proto, execute_options_from_proto,
+    layout_from_proto, program_from_proto, remap_plan_from_proto, shape_from_proto,
+    sharding_from_proto, sharding_spec_from_proto, xla_layout_from_proto,
 };
 use prost::Message;
 
@@ -235,6 +236,28 @@ fn lengths_beyond_the_message() {
         read_spec("ConcreteShardingSpec", &huge[..]),
         "malformed protocol buffer",
     );
+    let client = client(2);
+    let huge = b"\x0a\xff\xff\xff\xff\x0f\x00";
+    let wire = |name: &str| Serialized {
+        type_name: format!("xla::ifrt::{name}"),
+        data: huge[..].into(),
+    };
+    assert_invalid(
+        program_from_proto(&wire("CustomCallProgram"), &*client),
+        "malformed protocol buffer",
+    );
+    for name in ["XlaCompileOptions", "CustomCallCompileOptions"] {
+        assert_invalid(
+            compile_options_from_proto(&wire(name)),
+            "malformed protocol buffer",
+        );
+    }
+    for name in ["CompactLayout", "PjRtLayout"] {
+        let layout = LayoutProto {
+            serialized_layout: Some(wire(name)),
+        };
+        assert_invalid(layout_from_proto(&layout), "malformed protocol buffer");
+    }
 }
 
 /// Two bytes per leaf become a structure of hundreds of bytes.
