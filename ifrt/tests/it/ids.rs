@@ -67,10 +67,9 @@ const NOT_APPLICABLE: &[(&str, u32, &str)] = &[
 /// The ids at the beginning of a test's name.
 fn ids_in(name: &str) -> Vec<Id> {
     let mut ids: Vec<Id> = Vec::new();
-    let mut words = name.split('_').peekable();
     let mut group = None;
     let mut is_range = false;
-    while let Some(word) = words.next() {
+    for word in name.split('_') {
         let upper = word.to_uppercase();
         let number = word.parse::<u32>().ok().filter(|_| word.len() == 2);
         if let (Some(group), Some(number)) = (&group, number) {

@@ -24,7 +24,7 @@ proptest! {
             .collect();
         prop_assert_eq!(devices.len(), positions.len());
         prop_assert_eq!(devices.is_empty(), positions.is_empty());
-        prop_assert_eq!(devices.ids().collect::<Vec<_>>(), ids.clone());
+        prop_assert_eq!(devices.ids().collect::<Vec<_>>(), ids);
 
         let reachable: Vec<usize> = positions.iter().copied().filter(|p| *p < REACHABLE).collect();
         prop_assert_eq!(devices.addressable(), list(&client, &reachable));
