@@ -22,7 +22,7 @@ pub(crate) struct Args {
 type Step = fn(&Workspace) -> Result<Counts>;
 
 /// All steps, the fast ones first.
-const STEPS: [(&str, Step); 10] = [
+const STEPS: [(&str, Step); 11] = [
     ("fmt", fmt),
     ("clippy", clippy),
     ("tidy", |workspace| Ok(tidy::counted(workspace, None))),
@@ -35,6 +35,7 @@ const STEPS: [(&str, Step); 10] = [
     ("test", |workspace| {
         test::counted(workspace, &test::TestArgs::default())
     }),
+    ("loom", loom),
     ("build", |workspace| {
         build::release(workspace, SERVER)?;
         build::release(workspace, DELETE_EXAMPLE).map(|_| ONE)
@@ -122,6 +123,20 @@ fn doc(workspace: &Workspace) -> Result<Counts> {
     command.env("RUSTDOCFLAGS", "-D warnings");
     cargo("cargo doc", command)?;
     Ok(ONE)
+}
+
+/// Explores every interleaving of completions and of the cells of deletion. The packages are built
+/// apart, so that the usual build stays as it is.
+fn loom(workspace: &Workspace) -> Result<Counts> {
+    for (package, filter) in [("ifrt", "loom_tests"), ("jaxlib-core", "models")] {
+        let test = ["test", "--package", package, "--release", "--lib", filter];
+        let mut command = workspace.cargo(test);
+        command
+            .env("RUSTFLAGS", "--cfg loom")
+            .env("CARGO_TARGET_DIR", workspace.root().join("target/loom"));
+        cargo("cargo test under loom", command)?;
+    }
+    Ok(Counts { passed: 2, ..ONE })
 }
 
 /// The generated code is what the definitions give, and the definitions are what jaxlib speaks.
