@@ -18,4 +18,9 @@
 pub mod proto;
 #[cfg(feature = "server")]
 pub mod server;
+#[cfg(feature = "server")]
+mod token;
 pub mod version;
+
+#[cfg(feature = "server")]
+pub use token::Token;

@@ -11,6 +11,7 @@
 //! - `sessions`, `session`: what one client has, and its threads.
 //! - `dispatch`, `handlers`: the requests.
 //! - `listener`, `authority`: sockets.
+//! - `introduction`, `shared_directory`: who a client is, and where it leaves large uploads.
 //! - [`Limits`]: what a client may make the server hold.
 //!
 //! # Invariants
@@ -25,14 +26,17 @@
 mod authority;
 mod dispatch;
 mod handlers;
+mod introduction;
 mod limits;
 mod listener;
 mod service;
 mod session;
 mod sessions;
+mod shared_directory;
 mod sync;
 
 use std::future::Future;
+use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -46,6 +50,9 @@ use crate::proto::xla::ifrt::proxy::grpc_ifrt_service_server::GrpcIfrtServiceSer
 use service::Service;
 use session::Shared;
 use sessions::Sessions;
+use shared_directory::SharedDirectory;
+
+use crate::token::Token;
 
 /// The bytes that a client may send on one stream before the server has read them.
 const STREAM_WINDOW_BYTES: u32 = 2 << 20;
@@ -103,6 +110,21 @@ impl ServerBuilder {
         self
     }
 
+    /// Takes only clients that show this token.
+    pub fn token(mut self, token: Token) -> Self {
+        self.shared.token = Some(token);
+        self
+    }
+
+    /// Lets clients on this machine hand over large uploads as files in this directory.
+    ///
+    /// # Errors
+    /// INVALID_ARGUMENT if it cannot be opened.
+    pub fn shared_directory(mut self, path: impl Into<PathBuf>) -> Result<Self> {
+        self.shared.directory = Some(SharedDirectory::open(path.into())?);
+        Ok(self)
+    }
+
     /// The server.
     pub fn build(self) -> Server {
         Server {
@@ -119,6 +141,8 @@ impl Server {
                 client,
                 platform_name: None,
                 limits: Limits::default(),
+                token: None,
+                directory: None,
             },
         }
     }

@@ -14,6 +14,8 @@ use std::fmt;
 
 use ifrt::{Result, Status};
 
+use crate::proto::xla::ifrt::proxy::IfrtProxyVersion;
+
 /// A version of the protocol and one of the serialized values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
@@ -39,6 +41,14 @@ impl Version {
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "protocol {} and serdes {}", self.protocol, self.serdes)
+    }
+}
+
+/// The version in a message.
+pub(crate) const fn from_wire(version: IfrtProxyVersion) -> Version {
+    Version {
+        protocol: version.protocol_version,
+        serdes: version.ifrt_serdes_version_number,
     }
 }
 

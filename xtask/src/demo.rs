@@ -3,6 +3,7 @@
 //! `results` compares, `programs` runs the JAX programs, `kills` ends clients and servers the hard
 //! way. The command itself is `cmd::demo`.
 
+pub(crate) mod guards;
 pub(crate) mod kills;
 pub(crate) mod programs;
 pub(crate) mod results;

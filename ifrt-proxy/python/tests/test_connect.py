@@ -8,7 +8,7 @@ import tempfile
 import unittest
 import warnings
 
-from jax_plugins.ifrt_proxy_rs import _address, _connect
+from jax_plugins.ifrt_proxy_rs import _address, _connect, _shared_directory
 
 LOCAL = _address.parse("grpc://127.0.0.1:5000")
 REMOTE = _address.parse("grpc://tpu.example:5000")
@@ -81,6 +81,65 @@ class Refusal(unittest.TestCase):
     def test_names_the_credentials_of_another_machine(self):
         text = _connect.refusal(REMOTE, 5, False, Exception("Invalid credentials"))
         self.assertIn(f"{_connect.INSECURE}=true", text)
+
+
+    def test_a_server_that_refuses_is_no_missing_server(self):
+        text = _connect.refusal(LOCAL, 5, True, Exception("UNAUTHENTICATED: wants a token"))
+        self.assertIn(f"at {LOCAL.text} refused this client", text)
+        self.assertIn("wants a token", text)
+        self.assertNotIn(_connect.START, text)
+
+
+class Token(unittest.TestCase):
+    def test_the_content_of_the_file(self):
+        self.assertIsNone(_connect.token({}))
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(b" secret\n")
+            file.flush()
+            self.assertEqual(_connect.token({_connect.TOKEN_FILE: file.name}), b"secret")
+
+    def test_files_without_one(self):
+        with tempfile.TemporaryDirectory() as folder:
+            empty = os.path.join(folder, "empty")
+            open(empty, "wb").close()
+            for path in [empty, os.path.join(folder, "missing"), folder]:
+                with self.subTest(path), self.assertRaisesRegex(ValueError, path):
+                    _connect.token({_connect.TOKEN_FILE: path})
+
+
+class SharedDirectory(unittest.TestCase):
+    def test_unasked_it_does_nothing(self):
+        environ = {}
+        self.assertIsNone(_shared_directory.make(environ))
+        self.assertEqual(environ, {})
+
+    def test_each_process_gets_its_own(self):
+        with tempfile.TemporaryDirectory() as root:
+            first = {_shared_directory.ROOT: root}
+            second = {_shared_directory.ROOT: root, _shared_directory.THRESHOLD: "1"}
+            names = [_shared_directory.make(environ) for environ in (first, second)]
+            self.assertEqual(sorted(names), sorted(os.listdir(root)))
+            for name, environ in zip(names, (first, second)):
+                path = os.path.join(root, name)
+                self.assertEqual(environ[_shared_directory.DIRECTORY], path)
+                self.assertEqual(os.stat(path).st_mode & 0o777, 0o700)
+                # Another connection of the process uses the same one.
+                self.assertEqual(_shared_directory.make(environ), name)
+            self.assertEqual(second[_shared_directory.THRESHOLD], "1")
+            self.assertEqual(
+                first[_shared_directory.THRESHOLD], str(_shared_directory.DEFAULT_THRESHOLD_BYTES)
+            )
+
+    def test_what_the_user_has_set_up_stays(self):
+        environ = {_shared_directory.ROOT: "/a", _shared_directory.DIRECTORY: "/b/c"}
+        self.assertIsNone(_shared_directory.make(environ))
+        self.assertEqual(environ[_shared_directory.DIRECTORY], "/b/c")
+
+    def test_a_root_that_is_not_there(self):
+        with tempfile.TemporaryDirectory() as folder:
+            environ = {_shared_directory.ROOT: os.path.join(folder, "missing")}
+            with self.assertRaisesRegex(ValueError, "--shared-directory"):
+                _shared_directory.make(environ)
 
 
 class WholeProcess(unittest.TestCase):

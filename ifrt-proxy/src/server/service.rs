@@ -4,13 +4,16 @@
 //! `xla/python/ifrt_proxy/server/grpc_service_impl.cc`.
 
 mod chunks;
+mod refusal;
 mod session_stream;
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use ifrt::Status;
 use prost::Message;
 use tokio::runtime::Handle;
+use tokio_stream::Stream;
 use tonic::metadata::MetadataMap;
 use tonic::{Code as GrpcCode, Request, Response, Streaming};
 
@@ -20,18 +23,24 @@ use crate::proto::xla::ifrt::proxy::{
     GrpcHostBufferDeleteResponse, GrpcHostBufferLookupRequest, GrpcHostBufferReadFromDiskRequest,
     GrpcHostBufferReadFromDiskResponse, GrpcHostBufferStoreMetadata, GrpcHostBufferStoreRequest,
     GrpcHostBufferStoreResponse, GrpcIfrtSessionMetadata, IfrtProxyVersion, IfrtRequest,
+    IfrtResponse,
 };
+use crate::server::introduction::Introduction;
 use crate::server::session::Session;
 use crate::server::session::deleter::Doomed;
 use crate::server::sessions::Sessions;
-use crate::version::{self, Version};
+use crate::version::{self, from_wire};
 use chunks::Chunks;
+use refusal::Refusal;
 use session_stream::SessionStream;
 
 /// The metadata of an upload.
 const STORE_METADATA: &str = "ifrt-proxy-grpc-host-buffer-store-metadata-bin";
 /// The metadata of a session.
 const SESSION_METADATA: &str = "ifrt-proxy-grpc-ifrt-session-metadata-bin";
+
+/// What the server sends on the stream of a session.
+type Responses = Pin<Box<dyn Stream<Item = Result<IfrtResponse, tonic::Status>> + Send>>;
 
 /// The gRPC service.
 #[derive(Debug)]
@@ -69,28 +78,31 @@ impl GrpcIfrtService for Service {
         }))
     }
 
-    type IfrtSessionStream = SessionStream;
+    type IfrtSessionStream = Responses;
 
     async fn ifrt_session(
         &self,
         request: Request<Streaming<IfrtRequest>>,
-    ) -> Result<Response<SessionStream>, tonic::Status> {
+    ) -> Result<Response<Responses>, tonic::Status> {
         let metadata: GrpcIfrtSessionMetadata = binary_metadata(
             request.metadata(),
             SESSION_METADATA,
             GrpcCode::InvalidArgument,
             GrpcCode::InvalidArgument,
         )?;
-        let version = from_wire(metadata.version.unwrap_or_default());
-        version::check(version).map_err(|error| to_grpc(&error))?;
-        let stream = session_stream::open(
-            &self.sessions,
-            version,
-            request.into_inner(),
-            Handle::current(),
-        )
-        .map_err(|error| to_grpc(&error))?;
-        Ok(Response::new(stream))
+        let introduction =
+            Introduction::new(metadata, request.metadata()).map_err(|error| to_grpc(&error))?;
+        let requests = request.into_inner();
+        let opened = self.sessions.open(&introduction, Handle::current());
+        Ok(Response::new(match opened {
+            Ok((session, ends)) => {
+                Box::pin(SessionStream::new(&self.sessions, session, ends, requests))
+            }
+            Err(reason) => {
+                tracing::warn!("a client was refused: {reason}");
+                Box::pin(Refusal::new(requests, reason))
+            }
+        }))
     }
 
     async fn host_buffer_store(
@@ -161,19 +173,25 @@ impl GrpcIfrtService for Service {
         request: Request<GrpcHostBufferReadFromDiskRequest>,
     ) -> Result<Response<GrpcHostBufferReadFromDiskResponse>, tonic::Status> {
         let metadata = request.into_inner().metadata.unwrap_or_default();
-        drop(self.session(metadata.session_id)?);
-        Err(tonic::Status::unimplemented(
-            "this server does not read host buffers from files; unset \
-             IFRT_PROXY_GRPC_LARGE_TRANSFER_OPTIMIZATION_DIRECTORY and \
-             IFRT_PROXY_GRPC_LARGE_TRANSFER_OPTIMIZATION_THRESHOLD_BYTES in the client",
-        ))
-    }
-}
-
-const fn from_wire(version: IfrtProxyVersion) -> Version {
-    Version {
-        protocol: version.protocol_version,
-        serdes: version.ifrt_serdes_version_number,
+        let session = self.session(metadata.session_id)?;
+        let upload = session
+            .host_buffers
+            .begin_upload(metadata.handle, metadata.buffer_size)
+            .map_err(|error| to_grpc(&error))?;
+        match session.shared_directory.clone() {
+            Some(directory) => {
+                let read = move || directory.read(metadata.handle, upload);
+                if tokio::task::spawn_blocking(read).await.is_err() {
+                    tracing::error!("reading the file of an upload panicked");
+                }
+            }
+            None => upload.fail(Status::unimplemented(
+                "this server does not read host buffers from files; start it with \
+                 --shared-directory, or unset \
+                 IFRT_PROXY_GRPC_LARGE_TRANSFER_OPTIMIZATION_THRESHOLD_BYTES in the client",
+            )),
+        }
+        Ok(Response::new(GrpcHostBufferReadFromDiskResponse {}))
     }
 }
 

@@ -30,6 +30,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use crate::proto::xla::ifrt::proxy::IfrtRequest;
 use crate::proto::xla::ifrt::proxy::ifrt_response::Response;
 use crate::server::limits::Limits;
+use crate::server::shared_directory::SharedDirectory;
+use crate::token::Token;
 use crate::version::{FETCH_EXECUTE_RESULT, Version};
 use context::{ContextRef, EndedContexts, Failure, Outcome, RequestContext};
 use deleter::{Deleter, Doomed, dispose};
@@ -44,6 +46,10 @@ pub(crate) struct Shared {
     /// The name of the platform to tell clients, if not that of the runtime.
     pub(crate) platform_name: Option<String>,
     pub(crate) limits: Limits,
+    /// What a client must show, if anything.
+    pub(crate) token: Option<Token>,
+    /// Where clients on this machine leave large uploads.
+    pub(crate) directory: Option<SharedDirectory>,
 }
 
 /// A request on its way to the worker, with the room that it takes in the queue.
@@ -96,6 +102,8 @@ pub(crate) struct Session {
     /// The id by which its client names it. Whoever knows it reaches the host buffers.
     pub(crate) secret: u64,
     pub(crate) version: Version,
+    /// Where this client leaves large uploads.
+    pub(crate) shared_directory: Option<SharedDirectory>,
     pub(crate) shared: Arc<Shared>,
     pub(crate) tables: Tables,
     pub(crate) host_buffers: Arc<HostBuffers>,
@@ -116,6 +124,7 @@ impl Session {
         number: u64,
         secret: u64,
         version: Version,
+        shared_directory: Option<SharedDirectory>,
         shared: &Arc<Shared>,
         background: Handle,
     ) -> io::Result<(Arc<Self>, SessionEnds)> {
@@ -125,6 +134,7 @@ impl Session {
             number,
             secret,
             version,
+            shared_directory,
             shared: Arc::clone(shared),
             tables: Tables::new(),
             host_buffers: HostBuffers::new(shared.limits.max_host_buffer_bytes),

@@ -7,9 +7,9 @@ use ifrt::{Result, Status};
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
+use crate::server::introduction::Introduction;
 use crate::server::session::{Session, SessionEnds, Shared};
 use crate::server::sync::Lock;
-use crate::version::Version;
 
 #[derive(Debug)]
 struct Open {
@@ -46,13 +46,20 @@ impl Sessions {
     /// Opens a session; its blocking work runs on `background`.
     ///
     /// # Errors
-    /// UNAVAILABLE when the server stops; RESOURCE_EXHAUSTED beyond the limit of sessions or
+    /// UNAUTHENTICATED without the token of the server; those of
+    /// [`SharedDirectory::below`](crate::server::shared_directory::SharedDirectory::below) for the
+    /// client's directory; UNAVAILABLE when the server stops; RESOURCE_EXHAUSTED beyond the limit of sessions or
     /// without threads; INTERNAL if the system has no random numbers.
     pub(crate) fn open(
         &self,
-        version: Version,
+        introduction: &Introduction,
         background: Handle,
     ) -> Result<(Arc<Session>, SessionEnds)> {
+        introduction.authenticate(self.shared.token.as_ref())?;
+        let directory = match (&self.shared.directory, &introduction.directory) {
+            (Some(shared), Some(name)) => Some(shared.below(name)?),
+            (shared, _) => shared.clone(),
+        };
         let mut open = self.open.lock();
         if open.stopped {
             return Err(stopping());
@@ -63,9 +70,10 @@ impl Sessions {
                 "the server has its limit of {limit} sessions"
             )));
         }
+        let version = introduction.version;
         let secret = new_secret(&open.sessions)?;
         let number = open.next_number;
-        let started = Session::start(number, secret, version, &self.shared, background);
+        let started = Session::start(number, secret, version, directory, &self.shared, background);
         let (session, ends) = started.map_err(|error| {
             Status::resource_exhausted(format!("the server cannot start a session: {error}"))
         })?;

@@ -93,7 +93,6 @@ async fn handles_and_sessions() {
     let error = store(&mut client, 9, 3, &[b"123"]).await.unwrap_err();
     assert_eq!(error.message(), "Session id 99 does not exist");
 
-    // Files are not read; the error says how to go on without.
     let request = |session_id| GrpcHostBufferReadFromDiskRequest {
         metadata: Some(GrpcHostBufferStoreMetadata {
             session_id,
@@ -101,14 +100,6 @@ async fn handles_and_sessions() {
             buffer_size: 1,
         }),
     };
-    let error = within(raw.0.host_buffer_read_from_disk(request(session_id)))
-        .await
-        .unwrap_err();
-    assert_eq!(error.code(), Code::Unimplemented);
-    assert!(
-        error.message().contains("IFRT_PROXY_GRPC_LARGE_TRANSFER"),
-        "{error:?}"
-    );
     let error = within(raw.0.host_buffer_read_from_disk(request(99)))
         .await
         .unwrap_err();

@@ -11,6 +11,7 @@
 
 mod support;
 
+mod admission;
 mod arrays;
 #[cfg(feature = "bin")]
 mod binary;
@@ -27,5 +28,6 @@ mod noise;
 mod rearrange;
 mod refusals;
 mod sessions;
+mod shared_directory;
 mod shutdown;
 mod unix_socket;

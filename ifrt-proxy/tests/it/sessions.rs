@@ -120,20 +120,12 @@ async fn no_more_sessions_than_allowed() {
     let server = TestServer::with(FakeOptions::default(), limits).await;
     let first = server.client().await;
     let mut second = server.client().await;
-    let metadata = {
-        use ifrt_proxy::proto::xla::ifrt::proxy::*;
-        use prost::Message;
-        let metadata = GrpcIfrtSessionMetadata {
-            version: Some(IfrtProxyVersion {
-                protocol_version: 25,
-                ifrt_serdes_version_number: 3,
-            }),
-            initialization_data: None,
-        };
-        metadata.encode_to_vec()
+    let data = ifrt::AttributeMap::default();
+    let error = match TestClient::introduced(server.raw().await, 25, &data).await {
+        Ok(_) => panic!("a third session"),
+        Err(error) => error,
     };
-    let error = server.raw().await.open(Some(&metadata)).await.unwrap_err();
-    assert_eq!(error.code(), Code::ResourceExhausted);
+    assert_eq!(error.code(), ifrt::Code::ResourceExhausted);
     // The others go on, and one that leaves makes room.
     second.ready(&[]).await.unwrap();
     let id = first.init.session_id;

@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ifrt::fake::{FakeClient, FakeOptions};
-use ifrt_proxy::server::{Limits, ListenAddress, Listener, Server};
+use ifrt_proxy::server::{Limits, ListenAddress, Listener, Server, ServerBuilder};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-pub(crate) use client::{RawClient, STORE_METADATA, TestClient};
+pub(crate) use client::{RawClient, SESSION_METADATA, STORE_METADATA, TestClient};
 pub(crate) use requests::*;
 
 /// How long anything may take. Only a hang takes as long.
@@ -57,12 +57,20 @@ impl TestServer {
     }
 
     pub(crate) async fn listening(options: FakeOptions, limits: Limits, address: &str) -> Self {
+        Self::built(options, address, |server| server.limits(limits)).await
+    }
+
+    pub(crate) async fn built(
+        options: FakeOptions,
+        address: &str,
+        build: impl FnOnce(ServerBuilder) -> ServerBuilder,
+    ) -> Self {
         let fake = FakeClient::new(options);
         let listener = Listener::bind(&address.parse().unwrap()).await.unwrap();
         let address = listener.address().clone();
         let (stop, stopped) = oneshot::channel();
         let client: Arc<dyn ifrt::Client> = fake.clone();
-        let server = Server::builder(client).limits(limits).build();
+        let server = build(Server::builder(client)).build();
         let served = tokio::spawn(async move {
             server
                 .serve(vec![listener], async {

@@ -4,12 +4,14 @@ use crate::build::{self, DELETE_EXAMPLE, SERVER};
 use crate::child::{Child, Output, Stream};
 use crate::cmd::setup::{self, Args, Ready};
 use crate::ctx::Workspace;
+use crate::demo::guards::{self, Guards, stranger};
 use crate::demo::programs::{Devices, run_program};
 use crate::demo::results::Results;
 use crate::demo::{Checks, kills, results};
 use crate::server::{self, Server};
 use crate::step::{Counts, Outcome, announce, step, work};
 use anyhow::{Context as _, Result, anyhow, bail};
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -19,6 +21,9 @@ const EXAMPLE_DEADLINE: Duration = Duration::from_secs(120);
 
 /// The longest path that a Unix socket can be bound to, with some room.
 const SOCKET_PATH_BYTES: usize = 100;
+
+/// What the server writes into its log.
+const SERVER_LOG: &str = "info,ifrt_proxy::server::shared_directory=debug";
 
 /// The groups of the program that also run over a Unix socket.
 const SOCKET_GROUPS: [&str; 6] = [
@@ -56,7 +61,7 @@ pub(crate) fn counted(workspace: &Workspace, args: &Args) -> Result<Counts> {
     let example = work("rust example", || build::release(workspace, DELETE_EXAMPLE))?;
     let mut checks = Checks::default();
     let server = work("start of the server", || {
-        start(&binary, &ready, server::ANY_PORT)
+        start(&binary, &ready, server::ANY_PORT, &[])
     })?;
     println!("  it listens on {}", server.address);
     let reference = work("JAX in process", || {
@@ -110,10 +115,11 @@ fn phase(
     Ok(())
 }
 
-fn start(binary: &Path, ready: &Ready, listen: &str) -> Result<Server> {
+fn start(binary: &Path, ready: &Ready, listen: &str, more: &[OsString]) -> Result<Server> {
     let mut command = server::command(binary, &ready.plugin, listen);
-    // The checks read the life cycle of sessions from the log.
-    command.env("RUST_LOG", "info").env("NO_COLOR", "1");
+    command.args(more);
+    // The checks read the life cycle of sessions and the way of uploads from the log.
+    command.env("RUST_LOG", SERVER_LOG).env("NO_COLOR", "1");
     Server::start(
         &format!("the server at {listen}"),
         &mut command,
@@ -133,6 +139,7 @@ fn over_tcp(
     let devices = Devices::Server {
         address: &server.address,
         package: &package,
+        variables: &[],
     };
     let found = run_program(workspace, ready, "server", devices, &[])
         .with_context(|| format!("JAX through the server{}", server.child.tail()))?;
@@ -140,7 +147,8 @@ fn over_tcp(
     Ok(())
 }
 
-/// A part of the program through a second server, on a Unix socket.
+/// A part of the program through a second server, on a Unix socket, which wants a token and takes
+/// large uploads as files.
 fn over_unix_socket(
     workspace: &Workspace,
     ready: &Ready,
@@ -154,11 +162,16 @@ fn over_unix_socket(
         println!("  left out: {} is too long for a socket", path.display());
         return Ok(());
     }
-    let server = start(binary, ready, &format!("grpc://unix:{}", path.display()))?;
+    let guards = Guards::new(workspace)?;
+    let listen = format!("grpc://unix:{}", path.display());
+    let server = start(binary, ready, &listen, &guards.server_arguments())?;
+    let stranger = stranger(ready, &server.address, &workspace.python_package());
+    checks.check("a client without the token is refused", stranger);
     let package = workspace.python_package();
     let devices = Devices::Server {
         address: &server.address,
         package: &package,
+        variables: &guards.variables(),
     };
     let found = run_program(workspace, ready, "socket", devices, &SOCKET_GROUPS)
         .with_context(|| format!("JAX over a Unix socket{}", server.child.tail()))?;
@@ -175,6 +188,9 @@ fn over_unix_socket(
         Ok("the file is gone".to_owned())
     };
     checks.check("it takes its socket away", gone);
+    let lines = server.child.lines();
+    checks.check("large uploads are files", guards::were_used(&lines));
+    checks.check("clients and server leave no files", guards.are_clean());
     let log = workspace.state("demo/socket-server.log")?;
     server.child.save_log(&log)
 }

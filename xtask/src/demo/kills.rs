@@ -96,6 +96,7 @@ pub(crate) fn run(
     let devices = Devices::Server {
         address: &server.address,
         package: &package,
+        variables: &[],
     };
     let mut bystander = Session::start(workspace, ready, "the bystander", devices)?;
     let mut victim = Session::start(workspace, ready, "the victim", devices)?;

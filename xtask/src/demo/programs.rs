@@ -6,6 +6,7 @@ use crate::cmd::setup::Ready;
 use crate::ctx::Workspace;
 use crate::server::CPU_DEVICES;
 use anyhow::{Result, bail};
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -21,8 +22,12 @@ const CLEARED: [&str; 4] = ["JAX_", "IFRT_PROXY_", "XLA_", "PJRT_"];
 pub(crate) enum Devices<'a> {
     /// JAX's built-in CPU client.
     InProcess,
-    /// A server at this address, and this folder on the Python path.
-    Server { address: &'a str, package: &'a Path },
+    /// A server at this address, this folder on the Python path, and variables that its clients need.
+    Server {
+        address: &'a str,
+        package: &'a Path,
+        variables: &'a [(&'a str, &'a OsStr)],
+    },
 }
 
 /// A Python command whose environment holds what `devices` needs and nothing else for JAX.
@@ -41,11 +46,16 @@ pub(crate) fn jax_command(ready: &Ready, devices: Devices<'_>) -> Command {
                 .env("JAX_PLATFORMS", "cpu")
                 .env("JAX_NUM_CPU_DEVICES", CPU_DEVICES.to_string());
         }
-        Devices::Server { address, package } => {
+        Devices::Server {
+            address,
+            package,
+            variables,
+        } => {
             command
                 .env("JAX_PLATFORMS", "proxy")
                 .env("JAX_BACKEND_TARGET", address)
-                .env("PYTHONPATH", package);
+                .env("PYTHONPATH", package)
+                .envs(variables.iter().copied());
         }
     }
     command

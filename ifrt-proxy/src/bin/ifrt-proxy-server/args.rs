@@ -21,8 +21,8 @@ Examples:
     ssh -N -L 8000:127.0.0.1:PORT server &
     JAX_PLATFORMS=proxy JAX_BACKEND_TARGET=grpc://127.0.0.1:8000 python program.py
 
-The protocol has no authentication: whoever reaches an address can run programs on the devices and
-read every array. The server therefore listens only where other machines do not reach it.
+Whoever reaches an address can run programs on the devices, unless --token-file asks for a token. The
+server listens only where other machines do not reach it: what it says there is not encrypted.
 
 It ends with exit code 0 on SIGTERM and SIGINT.";
 
@@ -53,6 +53,17 @@ pub(crate) struct Args {
     /// Listen on addresses that other machines may reach. Everyone there can use the devices.
     #[arg(long)]
     pub(crate) insecure_listen_on_any_address: bool,
+
+    /// Take only clients that show the token in this file. JAX clients name a copy of it in
+    /// IFRT_PROXY_TOKEN_FILE.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) token_file: Option<PathBuf>,
+
+    /// Let clients on this machine hand over large uploads as files in this directory, best below
+    /// /dev/shm. JAX clients name it in IFRT_PROXY_SHARED_DIRECTORY; each makes a directory of its own
+    /// there, which the server must be allowed to read.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) shared_directory: Option<PathBuf>,
 
     /// The name of the platform to tell JAX, which chooses its lowering by it [default: that of
     /// the plugin].

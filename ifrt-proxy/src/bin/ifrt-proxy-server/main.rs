@@ -19,6 +19,7 @@ use std::sync::Arc;
 use clap::Parser;
 use ifrt::{Client, Result, Status};
 use ifrt_pjrt::{CreateOptions, PLUGIN_PATH_VARIABLE, PjrtClient};
+use ifrt_proxy::Token;
 use ifrt_proxy::server::{Listener, Server};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
@@ -72,6 +73,12 @@ fn run(args: &Args) -> Result<()> {
         let client = client(args)?;
         announce(&client, &listeners);
         let mut server = Server::builder(Arc::clone(&client)).limits(args.limits());
+        if let Some(path) = &args.token_file {
+            server = server.token(Token::from_file(path)?);
+        }
+        if let Some(path) = &args.shared_directory {
+            server = server.shared_directory(path)?;
+        }
         if let Some(name) = &args.platform_name {
             server = server.platform_name(name);
         }

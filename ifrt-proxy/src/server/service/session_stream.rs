@@ -6,7 +6,6 @@ use std::task::{Context, Poll, ready};
 
 use ifrt::{Result, Status};
 use prost::Message;
-use tokio::runtime::Handle;
 use tokio::sync::mpsc;
 use tokio_stream::Stream;
 use tonic::Streaming;
@@ -14,9 +13,8 @@ use tonic::Streaming;
 use crate::proto::xla::ifrt::proxy::{IfrtRequest, IfrtResponse};
 use crate::server::service::{from_grpc, to_grpc};
 use crate::server::session::reply::Outgoing;
-use crate::server::session::{Inbox, Session};
+use crate::server::session::{Inbox, Session, SessionEnds};
 use crate::server::sessions::Sessions;
-use crate::version::Version;
 
 /// What the server sends on the stream of a session. Dropped, it ends the session.
 #[derive(Debug)]
@@ -26,25 +24,26 @@ pub(crate) struct SessionStream {
     sessions: Arc<Sessions>,
 }
 
-/// Opens a session over the stream of its requests.
-pub(super) fn open(
-    sessions: &Arc<Sessions>,
-    version: Version,
-    requests: Streaming<IfrtRequest>,
-    background: Handle,
-) -> Result<SessionStream> {
-    let (session, ends) = sessions.open(version, background)?;
-    tokio::spawn(read(
-        Arc::clone(sessions),
-        Arc::clone(&session),
-        requests,
-        ends.requests,
-    ));
-    Ok(SessionStream {
-        responses: ends.responses,
-        session,
-        sessions: Arc::clone(sessions),
-    })
+impl SessionStream {
+    /// Serves a new session with the requests of its client.
+    pub(super) fn new(
+        sessions: &Arc<Sessions>,
+        session: Arc<Session>,
+        ends: SessionEnds,
+        requests: Streaming<IfrtRequest>,
+    ) -> Self {
+        tokio::spawn(read(
+            Arc::clone(sessions),
+            Arc::clone(&session),
+            requests,
+            ends.requests,
+        ));
+        Self {
+            responses: ends.responses,
+            session,
+            sessions: Arc::clone(sessions),
+        }
+    }
 }
 
 /// Moves requests from the stream into the queue of the session, and does nothing else: HTTP/2

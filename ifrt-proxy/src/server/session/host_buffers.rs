@@ -10,6 +10,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
@@ -314,6 +315,34 @@ impl Upload {
         Ok(())
     }
 
+    /// The announced bytes.
+    pub(crate) const fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Reads all of the upload from a file, and ends it. Blocks meanwhile.
+    pub(crate) fn finish_from(mut self, file: impl io::Read) {
+        let Some(memory) = self.memory.take() else {
+            return;
+        };
+        let outcome = memory.and_then(|mut memory| match memory.push_from(file.take(self.size)) {
+            Ok(read) if read == self.size => Ok(memory.finish()),
+            Ok(read) => Err(self.size_error("", read)),
+            Err(error) => Err(Status::data_loss(format!(
+                "Host buffer handle {}: reading its file failed: {error}",
+                self.handle
+            ))),
+        });
+        self.buffers.finish_upload(self.handle, outcome);
+    }
+
+    /// Ends the upload with an error for whoever uses the buffer.
+    pub(crate) fn fail(mut self, error: Status) {
+        if self.memory.take().is_some() {
+            self.buffers.finish_upload(self.handle, Err(error));
+        }
+    }
+
     /// Ends the upload.
     ///
     /// # Errors
@@ -331,13 +360,17 @@ impl Upload {
 
     /// The user of the buffer gets the same error as the sender.
     fn wrong_size(&mut self, at_least: &str) -> Status {
-        let error = Status::data_loss(format!(
-            "Host buffer handle {}: {} bytes were announced, but {at_least}{} arrived",
-            self.handle, self.size, self.received
-        ));
+        let error = self.size_error(at_least, self.received);
         self.memory = None;
         self.buffers.finish_upload(self.handle, Err(error.clone()));
         error
+    }
+
+    fn size_error(&self, at_least: &str, received: u64) -> Status {
+        Status::data_loss(format!(
+            "Host buffer handle {}: {} bytes were announced, but {at_least}{received} arrived",
+            self.handle, self.size
+        ))
     }
 }
 

@@ -1,5 +1,7 @@
 //! The memory that an upload is gathered in.
 
+use std::io;
+
 use bytes::Bytes;
 use ifrt::{Result, Status};
 
@@ -38,6 +40,12 @@ impl UploadMemory {
     /// never moved and stays aligned.
     pub(crate) fn push(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Adds all that `source` has, which must be no more than announced. Blocks meanwhile.
+    pub(crate) fn push_from(&mut self, mut source: impl io::Read) -> io::Result<u64> {
+        let read = source.read_to_end(&mut self.bytes)?;
+        Ok(u64::try_from(read).unwrap_or(u64::MAX))
     }
 
     /// The bytes, without copying them.

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use ifrt::serdes::status_from_proto;
-use ifrt::{Client, Status};
+use ifrt::serdes::{attribute_map_to_proto, status_from_proto};
+use ifrt::{AttributeMap, Client, Status};
 use ifrt_proxy::proto::xla::ifrt::proxy::grpc_ifrt_service_client::GrpcIfrtServiceClient;
 use ifrt_proxy::proto::xla::ifrt::proxy::ifrt_request::Request;
 use ifrt_proxy::proto::xla::ifrt::proxy::ifrt_response::Response;
@@ -114,13 +114,23 @@ impl TestClient {
         Self::over(RawClient::connect(address).await, protocol).await
     }
 
-    pub(crate) async fn over(mut raw: RawClient, protocol: i32) -> Self {
+    pub(crate) async fn over(raw: RawClient, protocol: i32) -> Self {
+        let data = AttributeMap::default();
+        Self::introduced(raw, protocol, &data).await.unwrap()
+    }
+
+    /// A client that says something of itself when it opens its session, or why it got none.
+    pub(crate) async fn introduced(
+        mut raw: RawClient,
+        protocol: i32,
+        data: &AttributeMap,
+    ) -> Result<Self, Status> {
         let metadata = GrpcIfrtSessionMetadata {
             version: Some(IfrtProxyVersion {
                 protocol_version: protocol,
                 ifrt_serdes_version_number: 3,
             }),
-            initialization_data: Some(Default::default()),
+            initialization_data: Some(attribute_map_to_proto(data)),
         };
         let (requests, responses) = raw.open(Some(&metadata.encode_to_vec())).await.unwrap();
         let mut client = Self {
@@ -136,9 +146,16 @@ impl TestClient {
         };
         match client.call(Request::InitRequest(InitRequest {})).await {
             Ok(Response::InitResponse(init)) => client.init = init,
+            Err(reason) => {
+                // The stream ends with it too.
+                let end = client.end().await.unwrap_err();
+                assert_eq!(end.message(), reason.message());
+                assert_eq!(i32::from(end.code()), reason.code().number());
+                return Err(reason);
+            }
             other => panic!("{other:?}"),
         }
-        client
+        Ok(client)
     }
 
     /// A handle that this client has not used.

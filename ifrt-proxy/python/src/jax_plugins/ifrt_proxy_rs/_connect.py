@@ -4,11 +4,12 @@ import os
 import warnings
 from collections.abc import Mapping
 
-from jax_plugins.ifrt_proxy_rs import _address
+from jax_plugins.ifrt_proxy_rs import _address, _shared_directory
 
 TARGET = "JAX_BACKEND_TARGET"
 TIMEOUT = "IFRT_PROXY_CONNECTION_TIMEOUT_SECS"
 AS_CPU = "IFRT_PROXY_AS_CPU"
+TOKEN_FILE = "IFRT_PROXY_TOKEN_FILE"
 # Read by the client inside jaxlib, which knows only plaintext and a credential of its own.
 INSECURE = "IFRT_PROXY_USE_INSECURE_GRPC_CREDENTIALS"
 
@@ -68,6 +69,25 @@ def timeout_secs(environ: Mapping[str, str] = os.environ) -> int:
     return int(text)
 
 
+def token(environ: Mapping[str, str] = os.environ) -> bytes | None:
+    """The token to show to the server, if the user has one.
+
+    Raises:
+        ValueError: the file cannot be read or is empty.
+    """
+    path = environ.get(TOKEN_FILE, "")
+    if not path:
+        return None
+    try:
+        with open(path, "rb") as file:
+            found = file.read().strip()
+    except OSError as error:
+        raise ValueError(f"{TOKEN_FILE} names a file that cannot be read: {error}") from error
+    if not found:
+        raise ValueError(f"{TOKEN_FILE} names {path}, which is empty")
+    return found
+
+
 def allow_plaintext(address: _address.Address, environ=os.environ) -> bool:
     """Turns plaintext on for an address that cannot leave this machine.
 
@@ -90,6 +110,8 @@ def allow_plaintext(address: _address.Address, environ=os.environ) -> bool:
 
 def refusal(address: _address.Address, seconds: int, plaintext: bool, error: Exception) -> str:
     """What to tell a user whose connection failed."""
+    if was_refused(str(error)):
+        return f"the IFRT proxy server at {address.text} refused this client; jaxlib said: {error}"
     lines = [f"no IFRT proxy server could be reached at {address.text} within {seconds} s"]
     if not plaintext and not address.is_local:
         lines.append(f"plaintext is not allowed for this address: set {INSECURE}=true to allow it")
@@ -97,6 +119,11 @@ def refusal(address: _address.Address, seconds: int, plaintext: bool, error: Exc
         lines.append(f"is the server running, and is {TARGET} its address? Start one with: {START}")
     lines.append(f"the wait is set by {TIMEOUT}; jaxlib said: {error}")
     return "; ".join(lines)
+
+
+def was_refused(text: str) -> bool:
+    """Whether a server has answered, and does not want this client."""
+    return "UNAUTHENTICATED" in text
 
 
 def make_client():
@@ -114,14 +141,22 @@ def connect(address: _address.Address, seconds: int):
 
     Raises:
         RuntimeError: nothing answers there in time.
+        ValueError: the file of the token or the shared directory cannot be used.
     """
     from jax.extend.backend import ifrt_proxy
 
     plaintext = allow_plaintext(address)
-    # `on_disconnect` stays unset: jaxlib runs it on a thread of its own while the interpreter ends,
-    # which aborts the process.
+    data = {}
+    if (secret := token()) is not None:
+        data["token"] = secret
+    if address.is_local and (directory := _shared_directory.make()) is not None:
+        data["shared_directory"] = directory.encode()
+    # `on_disconnect` and `on_connection_update` stay unset: jaxlib runs them on threads of its own,
+    # also while the interpreter ends, which aborts the process.
     options = ifrt_proxy.ClientConnectionOptions()
     options.connection_timeout_in_seconds = seconds
+    if data:
+        options.initialization_data = data
     try:
         return ifrt_proxy.get_client(address.text, options)
     except Exception as error:
