@@ -6,6 +6,7 @@
 //!
 //! # What to read
 //! - [`server`]: the server, over any [`ifrt::Client`].
+//! - `relay`: how clients without TLS reach a server that wants it.
 //! - [`version`]: which versions of the protocol two sides agree on.
 //! - [`proto`]: the messages and the service, generated.
 //!
@@ -16,11 +17,17 @@
 //! `xla/python/ifrt_proxy`.
 
 pub mod proto;
+#[cfg(feature = "relay")]
+pub mod relay;
 #[cfg(feature = "server")]
 pub mod server;
+#[cfg(feature = "server")]
+mod tls;
 #[cfg(feature = "server")]
 mod token;
 pub mod version;
 
+#[cfg(feature = "server")]
+pub use tls::{ClientTls, ServerTls};
 #[cfg(feature = "server")]
 pub use token::Token;

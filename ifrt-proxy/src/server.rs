@@ -28,7 +28,7 @@ mod dispatch;
 mod handlers;
 mod introduction;
 mod limits;
-mod listener;
+pub(crate) mod listener;
 mod service;
 mod session;
 mod sessions;

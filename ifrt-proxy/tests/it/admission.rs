@@ -51,9 +51,8 @@ async fn anything_else_does_not() {
         (showing(17_i64), "the client has shown none"),
     ] {
         let raw = server.raw().await;
-        let error = match TestClient::introduced(raw, 25, &data).await {
-            Ok(_) => panic!("{data:?} opened a session"),
-            Err(error) => error,
+        let Err(error) = TestClient::introduced(raw, 25, &data).await else {
+            panic!("{data:?} opened a session");
         };
         assert_eq!(error.code(), Code::Unauthenticated, "{data:?}");
         assert!(error.message().contains(says), "{error:?}");

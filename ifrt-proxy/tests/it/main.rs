@@ -30,4 +30,5 @@ mod refusals;
 mod sessions;
 mod shared_directory;
 mod shutdown;
+mod tls;
 mod unix_socket;

@@ -121,9 +121,8 @@ async fn no_more_sessions_than_allowed() {
     let first = server.client().await;
     let mut second = server.client().await;
     let data = ifrt::AttributeMap::default();
-    let error = match TestClient::introduced(server.raw().await, 25, &data).await {
-        Ok(_) => panic!("a third session"),
-        Err(error) => error,
+    let Err(error) = TestClient::introduced(server.raw().await, 25, &data).await else {
+        panic!("a third session");
     };
     assert_eq!(error.code(), ifrt::Code::ResourceExhausted);
     // The others go on, and one that leaves makes room.

@@ -21,8 +21,13 @@ Examples:
     ssh -N -L 8000:127.0.0.1:PORT server &
     JAX_PLATFORMS=proxy JAX_BACKEND_TARGET=grpc://127.0.0.1:8000 python program.py
 
-Whoever reaches an address can run programs on the devices, unless --token-file asks for a token. The
-server listens only where other machines do not reach it: what it says there is not encrypted.
+  With TLS, for clients that come through ifrt-proxy-relay:
+    ifrt-proxy-server --plugin PLUGIN.so --listen grpcs://0.0.0.0:8471 \
+        --tls-certificate server.pem --tls-key server.key --tls-client-ca clients-ca.pem
+
+Whoever reaches an address can run programs on the devices, unless --token-file asks for a token or
+--tls-client-ca for a certificate. Without TLS the server listens only where other machines do not
+reach it.
 
 It ends with exit code 0 on SIGTERM and SIGINT.";
 
@@ -40,8 +45,8 @@ pub(crate) struct Args {
     #[arg(long = "option", value_name = "NAME=VALUE")]
     pub(crate) options: Vec<String>,
 
-    /// Where to listen: grpc://HOST:PORT (port 0 takes a free one) or grpc://unix:PATH. May be
-    /// given several times.
+    /// Where to listen: grpc://HOST:PORT (port 0 takes a free one), grpcs://HOST:PORT with TLS, or
+    /// grpc://unix:PATH. May be given several times.
     #[arg(
         long,
         value_name = "ADDRESS",
@@ -50,7 +55,21 @@ pub(crate) struct Args {
     )]
     pub(crate) listen: Vec<ListenAddress>,
 
-    /// Listen on addresses that other machines may reach. Everyone there can use the devices.
+    /// The certificate to show at grpcs:// addresses, with those that lead to its authority, in PEM
+    /// format.
+    #[arg(long, value_name = "PATH", requires = "tls_key")]
+    pub(crate) tls_certificate: Option<PathBuf>,
+
+    /// The private key of that certificate.
+    #[arg(long, value_name = "PATH", requires = "tls_certificate")]
+    pub(crate) tls_key: Option<PathBuf>,
+
+    /// Take only clients at grpcs:// addresses whose certificate one of these authorities has signed.
+    #[arg(long, value_name = "PATH", requires = "tls_certificate")]
+    pub(crate) tls_client_ca: Option<PathBuf>,
+
+    /// Listen in plaintext on addresses that other machines may reach. Everyone on the way can read
+    /// and change everything.
     #[arg(long)]
     pub(crate) insecure_listen_on_any_address: bool,
 
@@ -61,7 +80,8 @@ pub(crate) struct Args {
 
     /// Let clients on this machine hand over large uploads as files in this directory, best below
     /// /dev/shm. JAX clients name it in IFRT_PROXY_SHARED_DIRECTORY; each makes a directory of its own
-    /// there, which the server must be allowed to read.
+    /// there, which the server must be allowed to read. Measure before you use it: the stream is as
+    /// fast where memory is.
     #[arg(long, value_name = "DIR")]
     pub(crate) shared_directory: Option<PathBuf>,
 

@@ -19,8 +19,8 @@ use std::sync::Arc;
 use clap::Parser;
 use ifrt::{Client, Result, Status};
 use ifrt_pjrt::{CreateOptions, PLUGIN_PATH_VARIABLE, PjrtClient};
-use ifrt_proxy::Token;
-use ifrt_proxy::server::{Listener, Server};
+use ifrt_proxy::server::{ListenAddress, Listener, Server};
+use ifrt_proxy::{ServerTls, Token};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
@@ -61,20 +61,18 @@ fn run(args: &Args) -> Result<()> {
         .build()
         .map_err(|error| Status::internal(format!("cannot start threads: {error}")))?;
     let served = runtime.block_on(async {
-        let mut listeners = Vec::new();
-        for address in &args.listen {
-            listeners.push(if args.insecure_listen_on_any_address {
-                Listener::bind_insecurely_on_any_address(address).await?
-            } else {
-                Listener::bind(address).await?
-            });
-        }
+        let token = args
+            .token_file
+            .as_deref()
+            .map(Token::from_file)
+            .transpose()?;
+        let listeners = listeners(args, token.as_ref()).await?;
         let stopped = stop_signals()?;
         let client = client(args)?;
         announce(&client, &listeners);
         let mut server = Server::builder(Arc::clone(&client)).limits(args.limits());
-        if let Some(path) = &args.token_file {
-            server = server.token(Token::from_file(path)?);
+        if let Some(token) = token {
+            server = server.token(token);
         }
         if let Some(path) = &args.shared_directory {
             server = server.shared_directory(path)?;
@@ -91,6 +89,28 @@ fn run(args: &Args) -> Result<()> {
     exit::within_grace(runtime, served)?;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// The open sockets.
+async fn listeners(args: &Args, token: Option<&Token>) -> Result<Vec<Listener>> {
+    let tls = match (&args.tls_certificate, &args.tls_key) {
+        (Some(certificate), Some(key)) => {
+            let client_ca = args.tls_client_ca.as_deref();
+            Some(ServerTls::from_files(certificate, key, client_ca)?)
+        }
+        _ => None,
+    };
+    let mut listeners = Vec::new();
+    for address in &args.listen {
+        listeners.push(match (address, &tls) {
+            (ListenAddress::Tls(_), Some(tls)) => Listener::bind_tls(address, tls, token).await?,
+            _ if args.insecure_listen_on_any_address => {
+                Listener::bind_insecurely_on_any_address(address).await?
+            }
+            _ => Listener::bind(address).await?,
+        });
+    }
+    Ok(listeners)
 }
 
 /// The client of the plugin.

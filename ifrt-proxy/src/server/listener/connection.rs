@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
+use tokio_rustls::server::TlsStream;
 use tonic::transport::server::Connected;
 
 use crate::server::authority::AuthorityFix;
@@ -17,12 +18,17 @@ pub(crate) struct Connection(Stream);
 #[derive(Debug)]
 enum Stream {
     Tcp(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
     Unix(AuthorityFix<UnixStream>),
 }
 
 impl Connection {
     pub(super) const fn tcp(stream: TcpStream) -> Self {
         Self(Stream::Tcp(stream))
+    }
+
+    pub(super) fn tls(stream: TlsStream<TcpStream>) -> Self {
+        Self(Stream::Tls(Box::new(stream)))
     }
 
     pub(super) const fn unix(stream: UnixStream) -> Self {
@@ -44,6 +50,7 @@ impl AsyncRead for Connection {
     ) -> Poll<io::Result<()>> {
         match &mut self.0 {
             Stream::Tcp(stream) => Pin::new(stream).poll_read(cx, buf),
+            Stream::Tls(stream) => Pin::new(stream).poll_read(cx, buf),
             Stream::Unix(stream) => Pin::new(stream).poll_read(cx, buf),
         }
     }
@@ -57,6 +64,7 @@ impl AsyncWrite for Connection {
     ) -> Poll<io::Result<usize>> {
         match &mut self.0 {
             Stream::Tcp(stream) => Pin::new(stream).poll_write(cx, buf),
+            Stream::Tls(stream) => Pin::new(stream).poll_write(cx, buf),
             Stream::Unix(stream) => Pin::new(stream).poll_write(cx, buf),
         }
     }
@@ -64,6 +72,7 @@ impl AsyncWrite for Connection {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.0 {
             Stream::Tcp(stream) => Pin::new(stream).poll_flush(cx),
+            Stream::Tls(stream) => Pin::new(stream).poll_flush(cx),
             Stream::Unix(stream) => Pin::new(stream).poll_flush(cx),
         }
     }
@@ -71,6 +80,7 @@ impl AsyncWrite for Connection {
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &mut self.0 {
             Stream::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
+            Stream::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
             Stream::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
         }
     }
@@ -82,6 +92,7 @@ impl AsyncWrite for Connection {
     ) -> Poll<io::Result<usize>> {
         match &mut self.0 {
             Stream::Tcp(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
+            Stream::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
             Stream::Unix(stream) => Pin::new(stream).poll_write_vectored(cx, bufs),
         }
     }
@@ -89,6 +100,7 @@ impl AsyncWrite for Connection {
     fn is_write_vectored(&self) -> bool {
         match &self.0 {
             Stream::Tcp(stream) => stream.is_write_vectored(),
+            Stream::Tls(stream) => stream.is_write_vectored(),
             Stream::Unix(stream) => stream.is_write_vectored(),
         }
     }

@@ -6,6 +6,7 @@ fn texts() {
         "grpc://127.0.0.1:0",
         "grpc://localhost:8000",
         "grpc://[::1]:65535",
+        "grpcs://tpu.example:443",
         "grpc://unix:/tmp/x.sock",
         "grpc://unix:x.sock",
     ] {
@@ -29,6 +30,9 @@ fn other_texts_teach_the_form() {
         "grpc://::1:8000",
         "grpc://127.0.0.1:65536",
         "grpc://unix:",
+        "grpcs://",
+        "grpcs://unix:/tmp/x",
+        "grpcs://tpu.example",
     ] {
         let error = text.parse::<ListenAddress>().unwrap_err();
         assert!(error.message().contains("grpc://127.0.0.1:PORT"), "{error}");
