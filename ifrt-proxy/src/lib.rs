@@ -5,7 +5,8 @@
 //! JAX program is such a client.
 //!
 //! # What to read
-//! - [`server`]: the server, over any [`ifrt::Client`].
+//! - `server` (feature of that name): the server, over any [`ifrt::Client`].
+//! - `client` (feature of that name): the contract over a server somewhere else.
 //! - `relay`: how clients without TLS reach a server that wants it.
 //! - [`version`]: which versions of the protocol two sides agree on.
 //! - [`proto`]: the messages and the service, generated.
@@ -16,6 +17,10 @@
 //! # Mirrors
 //! `xla/python/ifrt_proxy`.
 
+#[cfg(feature = "client")]
+pub mod client;
+#[cfg(any(feature = "client", feature = "server"))]
+mod metadata_keys;
 pub mod proto;
 #[cfg(feature = "relay")]
 pub mod relay;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 pub use attribute_subscription::{AttributeCallback, AttributeSubscription};
 pub use read_shards::{ReadShard, ReadShards, copy_arrays_to_host_buffer_shards};
-pub use write_shards::make_arrays_from_host_buffer_shards;
+pub use write_shards::{check_host_shards, make_arrays_from_host_buffer_shards};
 
 use crate::array::{ArrayCopySemantics, ArrayRef, ShardSemantics};
 use crate::array_hash::HashMode;

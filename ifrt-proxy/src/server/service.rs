@@ -17,6 +17,7 @@ use tokio_stream::Stream;
 use tonic::metadata::MetadataMap;
 use tonic::{Code as GrpcCode, Request, Response, Streaming};
 
+use crate::metadata_keys::{SESSION_METADATA, STORE_METADATA};
 use crate::proto::xla::ifrt::proxy::grpc_ifrt_service_server::GrpcIfrtService;
 use crate::proto::xla::ifrt::proxy::{
     GrpcGetVersionRequest, GrpcGetVersionResponse, GrpcHostBufferDeleteRequest,
@@ -33,11 +34,6 @@ use crate::version::{self, from_wire};
 use chunks::Chunks;
 use refusal::Refusal;
 use session_stream::SessionStream;
-
-/// The metadata of an upload.
-const STORE_METADATA: &str = "ifrt-proxy-grpc-host-buffer-store-metadata-bin";
-/// The metadata of a session.
-const SESSION_METADATA: &str = "ifrt-proxy-grpc-ifrt-session-metadata-bin";
 
 /// What the server sends on the stream of a session.
 type Responses = Pin<Box<dyn Stream<Item = Result<IfrtResponse, tonic::Status>> + Send>>;

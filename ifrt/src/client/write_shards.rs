@@ -32,14 +32,21 @@ pub fn make_arrays_from_host_buffer_shards<C: Client + ?Sized>(
     client: &C,
     arrays: Vec<HostShards<'_>>,
 ) -> Result<Vec<ArrayRef>> {
-    check_common_placement(&arrays)?;
-    for array in &arrays {
-        check_cover(array)?;
-    }
+    check_host_shards(&arrays)?;
     arrays
         .into_iter()
         .map(|array| make(client, array))
         .collect()
+}
+
+/// Checks that arrays can be made from these host buffers: for a runtime that makes them in its own
+/// way.
+///
+/// # Errors
+/// INVALID_ARGUMENT as [`make_arrays_from_host_buffer_shards`].
+pub fn check_host_shards(arrays: &[HostShards<'_>]) -> Result<()> {
+    check_common_placement(arrays)?;
+    arrays.iter().try_for_each(check_cover)
 }
 
 /// Refuses arrays that are not all on the same devices and in the same kind of memory.
