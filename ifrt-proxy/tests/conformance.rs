@@ -24,6 +24,19 @@ use ifrt_proxy::server::{Listener, Server};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
+const NO_TOKENS: &str = "plugins abort the process when a buffer of tokens is made or read";
+
+const ANSWERS_AT_ONCE: &str = "the server answers a deletion before the runtime is done with it, and \
+                               keeps to itself what becomes of it";
+
+/// What the protocol can say of a runtime that can do everything.
+const PROXY: Caps = Caps {
+    // There is no message for it.
+    serialized_executables: false,
+    hlo_modules: false,
+    ..Caps::ALL
+};
+
 /// A server over a runtime, for one client.
 struct Served {
     client: Weak<ProxyClient>,
@@ -75,7 +88,9 @@ impl Servers {
         let any: &dyn Any = &**client;
         let client: *const ProxyClient = any.downcast_ref()?;
         let served = self.served.lock().unwrap();
-        let found = served.iter().find(|served| served.client.as_ptr() == client);
+        let found = served
+            .iter()
+            .find(|served| served.client.as_ptr() == client);
         found.map(|served| Arc::clone(&served.runtime))
     }
 }
@@ -105,6 +120,28 @@ impl Backend for ProxyFake {
 
     fn multi_process_client(&self) -> Result<Option<Arc<dyn Client>>> {
         self.make(4).map(Some)
+    }
+
+    fn caps(&self) -> Caps {
+        PROXY
+    }
+
+    fn unsupported(&self) -> &[Listed<'_>] {
+        &[
+            (
+                "new::NEW_01_slow_deletion_does_not_hold_the_caller",
+                ANSWERS_AT_ONCE,
+            ),
+            (
+                "new::NEW_02_failed_deletion_stays_failed_and_deleted",
+                ANSWERS_AT_ONCE,
+            ),
+            (
+                "new::NEW_03_deletion_that_never_ends_holds_nobody",
+                ANSWERS_AT_ONCE,
+            ),
+            ("new::NEW_10_lost_promise_is_an_error", ANSWERS_AT_ONCE),
+        ]
     }
 
     fn program(
@@ -137,14 +174,19 @@ impl Backend for ProxyPjrtCpu {
 
     fn caps(&self) -> Caps {
         Caps {
+            // Neither the plugin nor the reference runtime above it reshards.
             reshard: false,
+            // The plugin answers UNIMPLEMENTED.
             cost_analysis: false,
-            ..Caps::ALL
+            ..PROXY
         }
     }
 
     fn unsupported(&self) -> &[Listed<'_>] {
-        &[]
+        &[
+            ("arr::ARR_25_tokens", NO_TOKENS),
+            ("arr::ARR_40_copy_tokens", NO_TOKENS),
+        ]
     }
 
     fn program(

@@ -12,7 +12,7 @@ use ifrt::user_context::{self, UserContextRef};
 use ifrt::value::READY_ON_DELETED;
 use ifrt::{
     Array, ArrayCopySemantics, ArrayRef, ArraySpec, Client, Completion, DType, Layout, Result,
-    ShardSemantics, Shape, ShardingRef, Status, Value,
+    Shape, ShardSemantics, ShardingRef, Status, Value,
 };
 use prost::Message;
 
@@ -47,12 +47,34 @@ impl ProxyArray {
         spec: ArraySpec,
         cells: Cells,
     ) -> ArrayRef {
+        Self::with(client, handle, spec, cells, OnceLock::new())
+    }
+
+    /// As [`ProxyArray::make`], for an array of which it is known that it has failed.
+    pub(super) fn make_failed(
+        client: &Arc<ProxyClient>,
+        handle: u64,
+        spec: ArraySpec,
+        cells: Cells,
+        error: &Status,
+    ) -> ArrayRef {
+        let failed = Completion::ready(Err(error.clone()));
+        Self::with(client, handle, spec, cells, OnceLock::from(failed))
+    }
+
+    fn with(
+        client: &Arc<ProxyClient>,
+        handle: u64,
+        spec: ArraySpec,
+        cells: Cells,
+        ready: OnceLock<Completion>,
+    ) -> ArrayRef {
         Arc::new(Self {
             client: Arc::clone(client),
             handle,
             spec,
             cells,
-            ready: OnceLock::new(),
+            ready,
             user_context: user_context::current(),
         })
     }
@@ -72,7 +94,10 @@ impl ProxyArray {
     ///
     /// # Errors
     /// INVALID_ARGUMENT if one belongs to another client.
-    pub(super) fn all_of<'a>(client: &ProxyClient, arrays: &'a [ArrayRef]) -> Result<Vec<&'a Self>> {
+    pub(super) fn all_of<'a>(
+        client: &ProxyClient,
+        arrays: &'a [ArrayRef],
+    ) -> Result<Vec<&'a Self>> {
         arrays.iter().map(|array| Self::of(client, array)).collect()
     }
 

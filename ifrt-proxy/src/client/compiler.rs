@@ -163,7 +163,12 @@ fn assignment(devices: &DeviceList, num_replicas: i64) -> Result<DeviceAssignmen
         computation_count: count(partitions)?,
         computation_devices: (0..partitions)
             .map(|partition| ComputationDevice {
-                replica_device_ids: ids.iter().copied().skip(partition).step_by(partitions).collect(),
+                replica_device_ids: ids
+                    .iter()
+                    .copied()
+                    .skip(partition)
+                    .step_by(partitions)
+                    .collect(),
             })
             .collect(),
     })

@@ -10,7 +10,7 @@ use ifrt::client::HostShards;
 use ifrt::{
     ArrayCopySemantics, ArrayRef, ArraySpec, AttributeMap, Client, CompilerRef, Completion, DType,
     DeviceId, DeviceList, DeviceRef, HashMode, HostBuffer, Layout, MemoryKind, RemapPlan, Result,
-    ShardSemantics, Shape, ShardingRef, Status, ValueRef, join_all,
+    Shape, ShardSemantics, ShardingRef, Status, ValueRef, join_all,
 };
 
 use super::ProxyClient;

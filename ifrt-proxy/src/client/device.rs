@@ -112,7 +112,12 @@ impl Devices {
             .map(|device| (device.id(), Arc::clone(device)))
             .collect();
         let pick = |ids: &[i32]| -> Result<Vec<DeviceRef>> {
-            let device = |id: &i32| by_id.get(&DeviceId(*id)).cloned().ok_or_else(|| no_device(*id));
+            let device = |id: &i32| {
+                by_id
+                    .get(&DeviceId(*id))
+                    .cloned()
+                    .ok_or_else(|| no_device(*id))
+            };
             ids.iter().map(device).collect()
         };
         let primary = pick(&init.primary_device_ids)?;

@@ -82,7 +82,10 @@ impl ProxyExecutable {
         if let Some(future_handle) = response.ready_future_handle {
             // A future has to be read, or the server keeps it.
             let request = CheckFutureRequest { future_handle };
-            session.send_ignored("loading an executable", Request::CheckFutureRequest(request));
+            session.send_ignored(
+                "loading an executable",
+                Request::CheckFutureRequest(request),
+            );
         }
         let request = LoadedExecutableMetadataRequest {
             loaded_executable_handle: handle,
@@ -150,7 +153,9 @@ impl ProxyExecutable {
     /// What the server says of the executable, where the contract has no error.
     fn metadata_or_log(&self, what: &str) -> Option<Arc<Metadata>> {
         self.metadata()
-            .inspect_err(|status| tracing::warn!(%status, "the {what} of {} are not known", self.name))
+            .inspect_err(
+                |status| tracing::warn!(%status, "the {what} of {} are not known", self.name),
+            )
             .ok()
     }
 

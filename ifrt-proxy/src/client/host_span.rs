@@ -80,7 +80,7 @@ pub(super) fn span(buffer: HostBuffer<'_>) -> Result<Span> {
     let data = data.ok_or_else(|| Status::internal("a checked range lies outside its memory"))?;
     Ok(Span {
         data,
-        byte_strides: byte_strides.map(|strides| positive(strides, &shape, item)),
+        byte_strides: byte_strides.map(|strides| positive(&strides, &shape, item)),
     })
 }
 
@@ -118,7 +118,7 @@ fn can_be_sent(strides: &[i64], shape: &Shape, item: usize, span: usize) -> bool
 }
 
 /// Strides of dimensions without a second element mean nothing, but must not confuse the server.
-fn positive(strides: Box<[i64]>, shape: &Shape, item: usize) -> Box<[i64]> {
+fn positive(strides: &[i64], shape: &Shape, item: usize) -> Box<[i64]> {
     let item = i64::try_from(item).unwrap_or(i64::MAX);
     let strides = strides.iter().zip(shape.dims());
     strides
@@ -215,7 +215,10 @@ mod tests {
         assert_eq!(gathered(&[2, 2], &[0, 2], 8), [8, 9, 10, 11, 8, 9, 10, 11]);
         assert_eq!(gathered(&[3], &[4], 0), [0, 1, 4, 5, 8, 9]);
         assert_eq!(gathered(&[2], &[3], 1), [1, 2, 4, 5]);
-        assert_eq!(gathered(&[2, 3], &[-6, -2], 10), [10, 11, 8, 9, 6, 7, 4, 5, 2, 3, 0, 1]);
+        assert_eq!(
+            gathered(&[2, 3], &[-6, -2], 10),
+            [10, 11, 8, 9, 6, 7, 4, 5, 2, 3, 0, 1]
+        );
     }
 
     #[test]

@@ -134,7 +134,11 @@ async fn fetch(
     let stream = service.host_buffer_lookup(request).await;
     let mut stream = stream.map_err(|status| from_grpc(&status))?.into_inner();
     let mut content = Content::new(expected, max_bytes);
-    while let Some(chunk) = stream.message().await.map_err(|status| from_grpc(&status))? {
+    while let Some(chunk) = stream
+        .message()
+        .await
+        .map_err(|status| from_grpc(&status))?
+    {
         content.push(chunk.data)?;
     }
     content.finish()
@@ -229,7 +233,8 @@ mod tests {
 
     #[test]
     fn contents_are_whole() {
-        let exactly = |bytes, chunks: &[&'static [u8]]| collect(Expected::Exactly(bytes), 0, chunks);
+        let exactly =
+            |bytes, chunks: &[&'static [u8]]| collect(Expected::Exactly(bytes), 0, chunks);
         assert_eq!(exactly(0, &[b""]), Ok(Bytes::new()));
         assert_eq!(exactly(0, &[]), Ok(Bytes::new()));
         assert_eq!(exactly(3, &[b"abc"]), Ok(Bytes::from_static(b"abc")));

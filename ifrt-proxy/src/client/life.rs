@@ -167,8 +167,14 @@ mod tests {
             assert!(error.message().contains("array 1"), "{error}");
             assert!(!one.is_dead());
         }
-        assert_eq!(donations.take("Execute", &[(&one, false), (&one, false)]), Ok(()));
-        assert_eq!(donations.take("Execute", &[(&two, true), (&one, false)]), Ok(()));
+        assert_eq!(
+            donations.take("Execute", &[(&one, false), (&one, false)]),
+            Ok(())
+        );
+        assert_eq!(
+            donations.take("Execute", &[(&two, true), (&one, false)]),
+            Ok(())
+        );
         assert!(two.is_dead() && !one.is_dead());
         let error = donations.take("Execute", &[(&one, true), (&two, false)]);
         assert!(error.unwrap_err().message().contains("array 1"));

@@ -7,18 +7,17 @@ use std::sync::Arc;
 
 use ifrt::client::check_host_shards;
 use ifrt::device::find_memory;
-use ifrt::serdes::{
-    array_spec_to_proto, dtype_to_proto, layout_to_proto, shape_to_proto, sharding_to_proto,
-    status_to_proto,
-};
+use ifrt::serdes::{dtype_to_proto, layout_to_proto, shape_to_proto, status_to_proto};
 use ifrt::{
-    ArrayRef, ArraySpec, DType, HostBuffer, HostShards, Layout, Result, ShardingRef, Status,
+    ArrayRef, ArraySpec, DType, HostBuffer, HostShards, Layout, Result, ShardSemantics,
+    ShardingRef, Status,
 };
 
 use super::ProxyClient;
 use super::array::ProxyArray;
 use super::host_span::{Span, span};
 use super::life::Cells;
+use super::to_wire::{array_spec_to_wire, sharding_to_wire};
 use crate::proto::xla::ifrt::proto::ByteStrides;
 use crate::proto::xla::ifrt::proxy::ifrt_request::Request;
 use crate::proto::xla::ifrt::proxy::make_arrays_from_host_buffer_shards_request as shards;
@@ -42,8 +41,11 @@ pub(super) fn from_host_buffer(
         sharding,
         layout,
     };
-    let whole = spec.sharding.devices().len() == 1 || spec.sharding.is_fully_replicated();
-    if !whole || spec.sharding.shard_shape(&spec.shape).is_ok_and(|s| s != spec.shape) {
+    let is_whole = spec.sharding.devices().len() == 1 || spec.sharding.is_fully_replicated();
+    let shards = spec
+        .sharding
+        .shard_shapes(&spec.shape, ShardSemantics::Addressable)?;
+    if !is_whole || shards.iter().any(|shard| *shard != spec.shape) {
         return Err(Status::invalid_argument(format!(
             "one host buffer makes an array on one device or a fully replicated one, but not one \
              with the sharding {:?}; use make_arrays_from_host_buffer_shards",
@@ -60,7 +62,7 @@ pub(super) fn from_host_buffer(
             session.protocol()
         )));
     }
-    let sharding = sharding_to_proto(&spec.sharding, session.serdes())?;
+    let sharding = sharding_to_wire(&spec.sharding, session.serdes())?;
     let Span { data, byte_strides } = span(buffer)?;
     // The array takes the handle of the buffer: the tables of the server are apart.
     let handle = session.new_handle();
@@ -104,7 +106,7 @@ pub(super) fn from_host_buffer_shards(
                 .map(|(shards, _)| shard_indices(shards))
                 .collect::<Result<_>>()?,
             host_buffers: Vec::new(),
-            array_spec: Some(array_spec_to_proto(&array.spec, session.serdes())?),
+            array_spec: Some(array_spec_to_wire(&array.spec, session.serdes())?),
         });
     }
     let mut uploads = Vec::new();
@@ -168,7 +170,7 @@ pub(super) fn errors(
     }
     let messages = specs
         .iter()
-        .map(|spec| array_spec_to_proto(spec, session.serdes()))
+        .map(|spec| array_spec_to_wire(spec, session.serdes()))
         .collect::<Result<_>>()?;
     let handles: Vec<u64> = specs.iter().map(|_| session.new_handle()).collect();
     let request = MakeErrorArraysRequest {
@@ -181,7 +183,10 @@ pub(super) fn errors(
         Request::MakeErrorArraysRequest(request),
     );
     let made = handles.into_iter().zip(specs);
-    let made = made.map(|(handle, spec)| make(client, handle, spec.clone()));
+    let made = made.map(|(handle, spec)| {
+        let shards = spec.sharding.devices().addressable().len();
+        ProxyArray::make_failed(client, handle, spec.clone(), Cells::fresh(shards), error)
+    });
     Ok(made.collect())
 }
 

@@ -9,9 +9,8 @@
 use std::sync::Arc;
 
 use ifrt::device::find_memory;
-use ifrt::serdes::{
-    array_spec_to_proto, dtype_to_proto, remap_plan_to_proto, shape_to_proto, sharding_to_proto,
-};
+use ifrt::proto::xla::ifrt::ArraySpecProto;
+use ifrt::serdes::{dtype_to_proto, remap_plan_to_proto, shape_to_proto};
 use ifrt::{
     ArrayCopySemantics, ArrayRef, ArraySpec, DType, DeviceList, MemoryKind, RemapPlan, Result,
     Shape, ShardSemantics, Sharding, ShardingRef, Status,
@@ -21,7 +20,9 @@ use super::ProxyClient;
 use super::array::ProxyArray;
 use super::life::{Cell, Cells};
 use super::make::make;
-use super::to_wire::{copy_semantics, shard_semantics};
+use super::to_wire::{
+    array_spec_to_wire, copy_semantics, shard_semantics, sharding_to_wire, without_domains,
+};
 use crate::proto::xla::ifrt::proxy::ifrt_request::Request;
 use crate::proto::xla::ifrt::proxy::{
     AssembleArrayFromSingleDeviceArraysRequest, BitcastArraysRequest, CopyArraysRequest,
@@ -72,7 +73,7 @@ pub(super) fn assemble(
     client.check_devices(sharding.devices())?;
     check_shards(dtype, &shape, &sharding, &inputs, shards)?;
     let session = client.session();
-    let message = sharding_to_proto(&sharding, session.serdes())?;
+    let message = sharding_to_wire(&sharding, session.serdes())?;
     // The buffers are shared, whatever is asked for, as in the reference.
     take(
         client,
@@ -121,7 +122,7 @@ fn check_shards(
              addressable shards",
         ));
     }
-    if inputs.is_empty() || inputs.len() != devices.len() {
+    if inputs.len() != devices.len() {
         return Err(invalid(format!(
             "an array over {} devices cannot be assembled from {} arrays",
             devices.len(),
@@ -177,10 +178,8 @@ pub(super) fn copy(
     let Some(first) = inputs.first().map(|input| &input.spec().sharding) else {
         return Ok(Vec::new());
     };
-    let same_place = |other: &Sharding| {
-        first.devices() == other.devices() && first.memory_kind() == other.memory_kind()
-    };
-    if !inputs.iter().all(|input| same_place(&input.spec().sharding)) {
+    let is_there = |input: &&ProxyArray| place(&input.spec().sharding) == place(first);
+    if !inputs.iter().all(is_there) {
         return Err(invalid(
             "CopyArrays only takes arrays with the same devices and memory kind",
         ));
@@ -190,7 +189,12 @@ pub(super) fn copy(
     }
     let mut plans = Vec::with_capacity(inputs.len());
     for input in &inputs {
-        plans.push(plan_copy(input, devices.as_ref(), memory_kind.as_ref(), copy)?);
+        plans.push(plan_copy(
+            input,
+            devices.as_ref(),
+            memory_kind.as_ref(),
+            copy,
+        )?);
     }
     take(client, "CopyArrays", &inputs, copy)?;
     let handles = new_handles(client, inputs.len());
@@ -231,7 +235,10 @@ fn plan_copy(
     let spec = input.spec();
     let old = &spec.sharding;
     let sharding = old.with_device_assignment(devices.cloned(), memory_kind.cloned())?;
-    let (from, to) = (old.devices().addressable(), sharding.devices().addressable());
+    let (from, to) = (
+        old.devices().addressable(),
+        sharding.devices().addressable(),
+    );
     let mut moves_to_other_kind = false;
     let mut cells = Vec::with_capacity(to.len());
     for (shard, device) in to.iter().enumerate() {
@@ -240,7 +247,9 @@ fn plan_copy(
             Some(source) => Some(find_memory(&**source, old.memory_kind())?),
             None => None,
         };
-        let stays = source.as_ref().is_some_and(|source| source.id() == memory.id());
+        let stays = source
+            .as_ref()
+            .is_some_and(|source| source.id() == memory.id());
         moves_to_other_kind |= source.is_some_and(|source| source.kind() != memory.kind());
         let shared = input
             .cells()
@@ -285,7 +294,12 @@ pub(super) fn remap(
         }
     }
     let session = client.session();
-    let message = remap_plan_to_proto(plan, session.serdes())?;
+    let mut on_the_wire = plan.clone();
+    let specs = on_the_wire.input_specs.iter_mut();
+    for spec in specs.chain(&mut on_the_wire.output_specs) {
+        spec.sharding = without_domains(&spec.sharding)?;
+    }
+    let message = remap_plan_to_proto(&on_the_wire, session.serdes())?;
     take(client, "RemapArrays", &inputs, copy)?;
     let handles = new_handles(client, plan.output_specs.len());
     if handles.is_empty() {
@@ -304,7 +318,9 @@ pub(super) fn remap(
             let cell = inputs.get(*array)?.cells().get(*shard)?;
             (copy == ArrayCopySemantics::ReuseInput).then(|| cell.share())
         };
-        let cells = sources.iter().map(|source| cell(source).unwrap_or_default());
+        let cells = sources
+            .iter()
+            .map(|source| cell(source).unwrap_or_default());
         ProxyArray::make(client, handle, spec.clone(), Cells::of(cells.collect()))
     };
     Ok(outputs.map(output).collect())
@@ -320,17 +336,25 @@ fn check_inputs(plan: &RemapPlan, inputs: &[&ProxyArray]) -> Result<()> {
     }
     for (number, (input, expected)) in inputs.iter().zip(&plan.input_specs).enumerate() {
         let spec = input.spec();
-        let fits = spec.dtype == expected.dtype
-            && spec.shape == expected.shape
-            && spec.sharding.devices() == expected.sharding.devices()
-            && spec.sharding.memory_kind() == expected.sharding.memory_kind();
-        if !fits {
-            return Err(invalid(format!(
-                "RemapArrays expects input #{number} to be {expected}, but got {spec}"
-            )));
-        }
+        let (place, expected_place) = (place(&spec.sharding), place(&expected.sharding));
+        let difference = if spec.dtype != expected.dtype {
+            format!("have dtype {}, but got {}", expected.dtype, spec.dtype)
+        } else if spec.shape != expected.shape {
+            format!("have shape {}, but got {}", expected.shape, spec.shape)
+        } else if place != expected_place {
+            format!("be on {expected_place:?}, but got {place:?}")
+        } else {
+            continue;
+        };
+        return Err(invalid(format!(
+            "RemapArrays expects input #{number} to {difference}"
+        )));
     }
     Ok(())
+}
+
+fn place(sharding: &Sharding) -> (&DeviceList, &MemoryKind) {
+    (sharding.devices(), sharding.memory_kind())
 }
 
 /// Checks one spec per array, in the same place.
@@ -374,9 +398,7 @@ pub(super) fn bitcast(
     check_specs(client, OPERATION, &inputs, specs)?;
     for (number, (input, spec)) in inputs.iter().zip(specs).enumerate() {
         let own = &input.spec().sharding;
-        let stays = own.devices() == spec.sharding.devices()
-            && own.memory_kind() == spec.sharding.memory_kind();
-        if !stays {
+        if place(own) != place(&spec.sharding) {
             return Err(invalid(format!(
                 "{OPERATION} cannot move array {number} from {own:?} to {:?}",
                 spec.sharding
@@ -385,7 +407,7 @@ pub(super) fn bitcast(
     }
     let array_specs = specs
         .iter()
-        .map(|spec| array_spec_to_proto(spec, session.serdes()))
+        .map(|spec| array_spec_to_wire(spec, session.serdes()))
         .collect::<Result<_>>()?;
     take(client, OPERATION, &inputs, copy)?;
     let handles = new_handles(client, inputs.len());
@@ -436,22 +458,24 @@ pub(super) fn reshard(
     let session = client.session();
     let array_specs = specs
         .iter()
-        .map(|spec| array_spec_to_proto(spec, session.serdes()))
-        .collect::<Result<_>>()?;
+        .map(|spec| array_spec_to_wire(spec, session.serdes()))
+        .collect::<Result<Vec<_>>>()?;
     take(client, OPERATION, &inputs, copy)?;
-    let handles = new_handles(client, inputs.len());
-    if handles.is_empty() {
-        return Ok(Vec::new());
-    }
-    let request = ReshardArraysRequest {
-        array_handles: handles_of(&inputs),
-        array_specs,
-        copy_semantics: copy_semantics(copy),
-        result_handles: handles.clone(),
+    // One request each: the server fails a whole request if one of its arrays has failed.
+    let arrays = inputs.iter().zip(specs).zip(array_specs);
+    let reshard = |((input, spec), message): ((&&ProxyArray, &ArraySpec), ArraySpecProto)| {
+        let handle = session.new_handle();
+        let request = ReshardArraysRequest {
+            array_handles: vec![input.handle()],
+            array_specs: vec![message],
+            copy_semantics: copy_semantics(copy),
+            result_handles: vec![handle],
+        };
+        session.send_ignored(
+            "resharding an array",
+            Request::ReshardArraysRequest(request),
+        );
+        make(client, handle, spec.clone())
     };
-    session.send_ignored("resharding arrays", Request::ReshardArraysRequest(request));
-    let resharded = handles.into_iter().zip(specs);
-    Ok(resharded
-        .map(|(handle, spec)| make(client, handle, spec.clone()))
-        .collect())
+    Ok(arrays.map(reshard).collect())
 }

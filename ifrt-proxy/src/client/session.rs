@@ -90,11 +90,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(
-        version: Version,
-        serdes: SerDesVersion,
-        control_thread: ThreadId,
-    ) -> Self {
+    pub(super) fn new(version: Version, serdes: SerDesVersion, control_thread: ThreadId) -> Self {
         Self {
             version,
             serdes,

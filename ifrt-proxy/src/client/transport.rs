@@ -61,10 +61,7 @@ pub(super) struct Connection {
 /// # Errors
 /// INVALID_ARGUMENT for a malformed address; DEADLINE_EXCEEDED if it takes too long; otherwise what
 /// the transport or the server says.
-pub(super) fn connect(
-    address: &str,
-    options: ClientOptions,
-) -> Result<(Connection, InitResponse)> {
+pub(super) fn connect(address: &str, options: ClientOptions) -> Result<(Connection, InitResponse)> {
     let uri = address::uri(address)?;
     let control_thread = IoThread::start("ifrt-proxy-control")?;
     let data_thread = IoThread::start("ifrt-proxy-data")?;

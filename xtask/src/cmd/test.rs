@@ -27,6 +27,9 @@ pub(crate) struct TestArgs {
 /// The crates whose integration tests and documents load a plugin.
 const NEED_PLUGIN: [&str; 2] = ["ifrt-pjrt", "jax-api"];
 
+/// The names of other tests that load a plugin begin with this.
+const NEEDS_PLUGIN: &str = "proxy-pjrt-cpu::";
+
 /// How long the tests of the Python package may take.
 const PYTHON_DEADLINE: Duration = Duration::from_secs(600);
 
@@ -103,7 +106,7 @@ fn rust_suites(workspace: &Workspace, quick: bool, filter: Option<&str>) -> Vec<
         let integration = [some, &["--test", "*"]].concat();
         suites.push((
             "integration tests",
-            libtest(workspace, &integration, filter),
+            skipping(quick, libtest(workspace, &integration, filter)),
             summary::libtest,
         ));
     }
@@ -135,7 +138,9 @@ fn nextest(workspace: &Workspace, quick: bool, filter: Option<&str>) -> Command 
         let packages = NEED_PLUGIN
             .map(|package| format!("package({package})"))
             .join(" | ");
-        command.args(["--filterset", &format!("not (kind(test) & ({packages}))")]);
+        let others = format!("test(/^{NEEDS_PLUGIN}/)");
+        let without = format!("not (kind(test) & ({packages})) and not {others}");
+        command.args(["--filterset", &without]);
     }
     command.args(filter);
     command
@@ -144,6 +149,14 @@ fn nextest(workspace: &Workspace, quick: bool, filter: Option<&str>) -> Command 
 fn libtest(workspace: &Workspace, kinds: &[&str], filter: Option<&str>) -> Command {
     let mut command = workspace.cargo(["test", "--workspace", "--all-features", "--no-fail-fast"]);
     command.args(kinds).args(filter);
+    command
+}
+
+/// Leaves out the tests that load a plugin, if there may be none.
+fn skipping(quick: bool, mut command: Command) -> Command {
+    if quick {
+        command.args(["--", "--skip", NEEDS_PLUGIN]);
+    }
     command
 }
 

@@ -111,7 +111,10 @@ fn run_as_planned(
     }
     let status_handle = request.result_status_handle;
     request.result_array_handle.clone_from(&handles);
-    session.send_ignored("an execution", Request::LoadedExecutableExecuteRequest(request));
+    session.send_ignored(
+        "an execution",
+        Request::LoadedExecutableExecuteRequest(request),
+    );
     let outputs = handles.into_iter().zip(&plan.outputs);
     Ok(ExecuteResult {
         status: (status_handle != 0).then(|| status(executable, status_handle)),
@@ -166,7 +169,10 @@ fn run_and_see(
 fn give_back(executable: &ProxyExecutable, response: &LoadedExecutableExecuteResponse) {
     for output in response.outputs.iter().take(MAX_OUTPUTS) {
         if output.array_handle != 0 {
-            executable.client.session().destruct(output.array_handle, true);
+            executable
+                .client
+                .session()
+                .destruct(output.array_handle, true);
         }
     }
     if response.status_handle != 0 {
@@ -209,21 +215,25 @@ fn describe(
         )));
     }
     let describe = |(number, output): (usize, &Output)| {
-        let missing = |what: &str| {
-            Status::internal(format!("the server gave no {what} of output {number}"))
-        };
+        let missing =
+            |what: &str| Status::internal(format!("the server gave no {what} of output {number}"));
         if output.array_handle == 0 {
             return Err(missing("handle"));
         }
         let dtype = output.dtype.as_ref().ok_or_else(|| missing("dtype"))?;
         let shape = output.shape.as_ref().ok_or_else(|| missing("shape"))?;
-        let sharding = output.sharding.as_ref().ok_or_else(|| missing("sharding"))?;
+        let sharding = output
+            .sharding
+            .as_ref()
+            .ok_or_else(|| missing("sharding"))?;
         let sharding = sharding_from_proto(sharding, &*executable.client)?;
         Ok(ArraySpec {
             dtype: dtype_from_proto(dtype)?,
             shape: shape_from_proto(shape)?,
             sharding,
-            layout: layouts.as_ref().and_then(|layouts| layouts.get(number).cloned()),
+            layout: layouts
+                .as_ref()
+                .and_then(|layouts| layouts.get(number).cloned()),
         })
     };
     let specs = response.outputs.iter().enumerate().map(describe);

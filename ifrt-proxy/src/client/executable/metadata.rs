@@ -64,7 +64,9 @@ impl Metadata {
 }
 
 fn missing(what: &str) -> Status {
-    Status::unimplemented(format!("the server does not tell the {what} of executables"))
+    Status::unimplemented(format!(
+        "the server does not tell the {what} of executables"
+    ))
 }
 
 fn cause(error: &StatusProto) -> Status {

@@ -84,7 +84,10 @@ impl Plans {
         devices: Option<&DeviceList>,
     ) -> Option<Arc<Plan>> {
         let plans = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        plans.iter().find(|plan| plan.is_for(args, devices)).cloned()
+        plans
+            .iter()
+            .find(|plan| plan.is_for(args, devices))
+            .cloned()
     }
 
     /// Keeps a plan, in place of the oldest if there are many.
