@@ -9,7 +9,6 @@ use std::sync::{Arc, OnceLock};
 
 use ifrt::host_buffer::HostValue;
 use ifrt::user_context::{self, UserContextRef};
-use ifrt::value::READY_ON_DELETED;
 use ifrt::{
     Array, ArrayCopySemantics, ArrayRef, ArraySpec, Client, Completion, DType, Layout, Result,
     Shape, ShardSemantics, ShardingRef, Status, Value,
@@ -18,7 +17,7 @@ use prost::Message;
 
 use super::ProxyClient;
 use super::host_transfer::Expected;
-use super::life::{Cells, dead};
+use super::life::Cells;
 use super::response::body;
 use super::to_wire::{copy_semantics, shard_semantics};
 use crate::proto::xla::ifrt::proto::{ByteStrides, StringArrayContents};
@@ -72,8 +71,8 @@ impl ProxyArray {
         Arc::new(Self {
             client: Arc::clone(client),
             handle,
+            cells: cells.holding(spec.dtype),
             spec,
-            cells,
             ready,
             user_context: user_context::current(),
         })
@@ -115,7 +114,7 @@ impl ProxyArray {
 
     fn check_live(&self, operation: &str) -> Result<()> {
         if self.cells.is_dead() {
-            return Err(dead(operation, 0));
+            return Err(self.cells.dead(operation, 0));
         }
         Ok(())
     }
@@ -238,7 +237,7 @@ impl Value for ProxyArray {
 
     fn ready(&self) -> Completion {
         if self.cells.is_dead() {
-            return Completion::ready(Err(Status::invalid_argument(READY_ON_DELETED)));
+            return Completion::ready(Err(self.cells.dead("GetReadyFuture", 0)));
         }
         let ask = || {
             let request = CheckValueReadyRequest {

@@ -7,7 +7,8 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ifrt::{Result, Status};
+use ifrt::value::STRINGS_ON_DELETED;
+use ifrt::{DType, Result, Status};
 
 /// The buffer of one shard.
 #[derive(Debug, Default)]
@@ -26,13 +27,19 @@ impl Cell {
 
 /// The buffers of an array: one per addressable shard, and at least one.
 #[derive(Debug)]
-pub(super) struct Cells(Box<[Arc<Cell>]>);
+pub(super) struct Cells {
+    cells: Box<[Arc<Cell>]>,
+    hold_strings: bool,
+}
 
 impl Cells {
     /// Buffers that no other array has.
     pub(super) fn fresh(addressable_shards: usize) -> Self {
         let cells = (0..addressable_shards.max(1)).map(|_| Arc::default());
-        Self(cells.collect())
+        Self {
+            cells: cells.collect(),
+            hold_strings: false,
+        }
     }
 
     /// These buffers.
@@ -40,15 +47,41 @@ impl Cells {
         if cells.is_empty() {
             return Self::fresh(0);
         }
-        Self(cells.into())
+        Self {
+            cells: cells.into(),
+            hold_strings: false,
+        }
+    }
+
+    /// The same, for an array of this type. It decides how the error after deletion looks.
+    pub(super) fn holding(self, dtype: DType) -> Self {
+        Self {
+            hold_strings: dtype == DType::String,
+            ..self
+        }
+    }
+
+    /// The error of an operation on the array after deletion or donation; `position` is its place
+    /// among the arrays of the operation.
+    pub(super) fn dead(&self, operation: &str, position: usize) -> Status {
+        if self.hold_strings {
+            return Status::failed_precondition(STRINGS_ON_DELETED);
+        }
+        let which = match position {
+            0 => String::new(),
+            position => format!(" (array {position})"),
+        };
+        Status::invalid_argument(format!(
+            "{operation}() called on deleted or donated buffer{which}"
+        ))
     }
 
     pub(super) fn get(&self, shard: usize) -> Option<&Arc<Cell>> {
-        self.0.get(shard)
+        self.cells.get(shard)
     }
 
     pub(super) fn iter(&self) -> std::slice::Iter<'_, Arc<Cell>> {
-        self.0.iter()
+        self.cells.iter()
     }
 
     /// An array without one of its shards is no array.
@@ -88,7 +121,7 @@ impl Donations {
     pub(super) fn check(&self, operation: &str, uses: &[Use<'_>]) -> Result<()> {
         for (position, (cells, _)) in uses.iter().enumerate() {
             if cells.is_dead() {
-                return Err(dead(operation, position));
+                return Err(cells.dead(operation, position));
             }
         }
         if !uses.iter().any(|(_, donated)| *donated) {
@@ -127,19 +160,10 @@ impl Donations {
     }
 }
 
-/// The error of an operation on an array that was deleted or donated.
-pub(super) fn dead(operation: &str, position: usize) -> Status {
-    let which = match position {
-        0 => String::new(),
-        position => format!(" (array {position})"),
-    };
-    Status::invalid_argument(format!(
-        "{operation}() called on deleted or donated buffer{which}"
-    ))
-}
-
 #[cfg(test)]
 mod tests {
+    use ifrt::value::READY_ON_DELETED;
+
     use super::*;
 
     #[test]
@@ -151,6 +175,16 @@ mod tests {
         assert!(whole.is_dead());
         assert!(whole.kill(), "the other buffer was alive");
         assert!(!whole.kill() && !shard.kill());
+    }
+
+    #[test]
+    fn the_texts_after_deletion_are_those_of_the_contract() {
+        let cells = Cells::fresh(1);
+        let expected = Status::invalid_argument(READY_ON_DELETED);
+        assert_eq!(cells.dead("GetReadyFuture", 0), expected);
+        let strings = cells.holding(DType::String);
+        let expected = Status::failed_precondition(STRINGS_ON_DELETED);
+        assert_eq!(strings.dead("GetReadyFuture", 0), expected);
     }
 
     #[test]
