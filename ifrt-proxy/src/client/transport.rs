@@ -30,7 +30,7 @@ use crate::proto::xla::ifrt::proxy::{
     GrpcGetVersionRequest, GrpcIfrtSessionMetadata, IfrtProxyVersion, IfrtResponse, InitRequest,
     InitResponse,
 };
-use crate::version::Version;
+use crate::version::{Version, from_wire};
 
 /// The bytes that the server may send on one stream before they have been read.
 const STREAM_WINDOW_BYTES: u32 = 8 << 20;
@@ -151,11 +151,7 @@ async fn negotiate(channel: Channel, settings: &Settings) -> Result<Version> {
         .get_version(request)
         .await
         .map_err(|status| from_grpc(&status))?;
-    let version = answer.into_inner().version.unwrap_or_default();
-    let version = Version {
-        protocol: version.protocol_version,
-        serdes: version.ifrt_serdes_version_number,
-    };
+    let version = from_wire(answer.into_inner().version.unwrap_or_default());
     let known = (min.protocol..=max.protocol).contains(&version.protocol)
         && (min.serdes..=max.serdes).contains(&version.serdes);
     if !known {
