@@ -5,8 +5,8 @@ use anyhow::{Context as _, Result};
 use std::fs;
 use std::path::Path;
 
-/// Folders that hold nothing of ours.
-const FOREIGN_FOLDERS: [&str; 3] = ["target", ".git", "__pycache__"];
+/// Names of what holds nothing of ours. In a linked working tree of git, `.git` is a file.
+const FOREIGN: [&str; 3] = ["target", ".git", "__pycache__"];
 
 /// A text file of the tree.
 #[derive(Debug)]
@@ -51,10 +51,11 @@ fn visit(folder: &Path, prefix: &str, found: &mut Vec<SourceFile>) -> Result<()>
         let name = entry.file_name().to_string_lossy().into_owned();
         let kind = entry.file_type().with_context(listing)?;
         let path = format!("{prefix}{name}");
+        if FOREIGN.contains(&name.as_str()) || name.ends_with(".egg-info") {
+            continue;
+        }
         if kind.is_dir() {
-            if !FOREIGN_FOLDERS.contains(&name.as_str()) && !name.ends_with(".egg-info") {
-                visit(&entry.path(), &format!("{path}/"), found)?;
-            }
+            visit(&entry.path(), &format!("{path}/"), found)?;
         } else if kind.is_file() {
             let bytes = fs::read(entry.path()).with_context(|| format!("reading {path}"))?;
             if let Ok(text) = String::from_utf8(bytes) {

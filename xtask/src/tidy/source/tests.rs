@@ -21,3 +21,18 @@ fn comments_and_literals_go_away() {
     check_code("a \"unclosed", "a");
     check_code("a /* unclosed", "a");
 }
+
+#[test]
+fn what_git_and_builds_leave_is_not_ours() {
+    let root = tempfile::tempdir().unwrap();
+    // In a linked working tree of git this is a file.
+    fs::write(root.path().join(".git"), "gitdir: elsewhere").unwrap();
+    for folder in ["target", "ifrt"] {
+        fs::create_dir(root.path().join(folder)).unwrap();
+        fs::write(root.path().join(folder).join("a.rs"), "").unwrap();
+    }
+    let mut found = Vec::new();
+    visit(root.path(), "", &mut found).unwrap();
+    let paths: Vec<_> = found.iter().map(|file| &file.path).collect();
+    assert_eq!(paths, ["ifrt/a.rs"]);
+}
