@@ -16,6 +16,7 @@ mod arrays;
 #[cfg(feature = "bin")]
 mod binary;
 mod bursts;
+mod chaos;
 mod contexts;
 mod deletion;
 mod errors;
