@@ -8,6 +8,7 @@ use jaxlib_core::{HostArray, HostRead, Sharding};
 
 use crate::element::Element;
 use crate::error::{Error, Result};
+use crate::host_view::HostView;
 
 /// An array on devices. A clone is the same array.
 ///
@@ -134,6 +135,66 @@ impl Array {
     pub fn block_until_ready(&self) -> Result<&Self> {
         self.0.block_until_ready()?;
         Ok(self)
+    }
+
+    /// Ready when the data is there: [`Array::block_until_ready`] for asynchronous programs. Needs no
+    /// particular executor. Dropping it cancels nothing.
+    ///
+    /// # Errors
+    /// Through the future, as [`Array::block_until_ready`].
+    pub fn ready(&self) -> impl Future<Output = Result<()>> + Send + use<> {
+        let ready = self.0.ready();
+        async move { Ok(ready.await?) }
+    }
+
+    /// True if the data is there or has failed.
+    ///
+    /// # Errors
+    /// For a dead array.
+    ///
+    /// # Mirrors
+    /// `jax.Array.is_ready`.
+    pub fn is_ready(&self) -> Result<bool> {
+        Ok(self.0.is_ready()?)
+    }
+
+    /// Starts to copy the contents to the host and keeps what arrives for those who read them later,
+    /// until the array is deleted, donated or gone.
+    ///
+    /// # Errors
+    /// As [`Array::read`].
+    ///
+    /// # Mirrors
+    /// `jax.Array.copy_to_host_async`.
+    pub fn copy_to_host_async(&self) -> Result<()> {
+        Ok(self.0.copy_to_host_async()?)
+    }
+
+    /// The contents, to look at. They stay as they are for as long as the view is held, whatever
+    /// happens to the array, and nobody waits for the view.
+    ///
+    /// The memory is what the runtime answers with: its own if it can share it, else a copy.
+    ///
+    /// # Blocking
+    /// Until the data is there.
+    ///
+    /// # Errors
+    /// As [`Array::to_host`].
+    ///
+    /// # Examples
+    /// ```
+    /// # use jax_api::prelude::*;
+    /// # fn main() -> jax_api::Result<()> {
+    /// # let client = Client::from_ifrt(ifrt::fake::FakeClient::new(Default::default()));
+    /// let x = device_put(&[1.0_f32, 2.0], &client)?;
+    /// let view = x.host_view()?;
+    /// x.delete();
+    /// assert_eq!(*view.elements::<f32>()?, [1.0, 2.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn host_view(&self) -> Result<HostView> {
+        Ok(HostView::new(self.to_host()?))
     }
 
     /// Starts to copy the contents to the host.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use jaxlib_core::DeletionStats;
 
+use crate::array::Array;
 use crate::device::Device;
 #[cfg(feature = "pjrt")]
 use crate::error::Result;
@@ -96,6 +97,21 @@ impl Client {
     /// The version of the platform, for people.
     pub fn platform_version(&self) -> &str {
         self.core.runtime().platform_version()
+    }
+
+    /// The arrays that somebody holds and that are neither deleted nor donated, in no order.
+    ///
+    /// Aliases and shards are arrays of their own: each is listed for as long as it is held. Clones
+    /// are one array.
+    ///
+    /// # Blocking
+    /// Asks the runtime about each array, which is a matter of microseconds or of a round trip.
+    ///
+    /// # Mirrors
+    /// `jax.live_arrays`.
+    pub fn live_arrays(&self) -> Vec<Array> {
+        let arrays = self.core.live_arrays().into_iter();
+        arrays.map(Array::from_core).collect()
     }
 
     /// What has become of the deletions so far.

@@ -5,7 +5,7 @@ use std::fmt;
 
 use bytes::Bytes;
 #[cfg(feature = "half")]
-use half::slice::HalfFloatSliceExt;
+use half::slice::{HalfBitsSliceExt, HalfFloatSliceExt};
 #[cfg(feature = "half")]
 use half::vec::{HalfBitsVecExt, HalfFloatVecExt};
 #[cfg(feature = "half")]
@@ -51,6 +51,10 @@ pub(crate) mod sealed {
 
         /// Elements from their memory. What is left over at the end is ignored.
         fn from_bytes(bytes: &[u8]) -> Vec<Self>;
+
+        /// Elements in their memory; `None` if it is not aligned for them, or if not all bits are
+        /// elements.
+        fn view(bytes: &[u8]) -> Option<&[Self]>;
     }
 }
 
@@ -82,6 +86,10 @@ macro_rules! plain {
                 fn from_bytes(bytes: &[u8]) -> Vec<Self> {
                     let whole = bytes.len() - bytes.len() % size_of::<Self>();
                     bytemuck::pod_collect_to_vec(&bytes[..whole])
+                }
+
+                fn view(bytes: &[u8]) -> Option<&[Self]> {
+                    bytemuck::try_cast_slice(bytes).ok()
                 }
             }
         )*
@@ -117,6 +125,10 @@ impl sealed::Sealed for bool {
     fn from_bytes(bytes: &[u8]) -> Vec<Self> {
         bytes.iter().map(|byte| *byte != 0).collect()
     }
+
+    fn view(_: &[u8]) -> Option<&[Self]> {
+        None
+    }
 }
 
 #[cfg(feature = "half")]
@@ -138,6 +150,10 @@ macro_rules! half_precision {
 
                 fn from_bytes(bytes: &[u8]) -> Vec<Self> {
                     u16::from_bytes(bytes).reinterpret_into()
+                }
+
+                fn view(bytes: &[u8]) -> Option<&[Self]> {
+                    u16::view(bytes).map(<[u16]>::reinterpret_cast)
                 }
             }
         )*
@@ -176,6 +192,10 @@ macro_rules! complex {
                     };
                     pairs.iter().map(number).collect()
                 }
+
+                fn view(_: &[u8]) -> Option<&[Self]> {
+                    None
+                }
             }
         )*
     };
@@ -195,6 +215,7 @@ mod tests {
         assert_eq!(bytes.len(), elements.len() * size);
         assert_eq!(T::DTYPE.byte_size(), Some(size));
         assert_eq!(T::from_bytes(&bytes), elements);
+        assert!(T::view(&bytes).is_none_or(|view| view == elements));
         assert_eq!(T::into_bytes(elements.to_vec()), bytes);
         // Memory from elsewhere is not aligned for the type, and may be cut off.
         let mut shifted = vec![0];

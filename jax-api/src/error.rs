@@ -43,6 +43,9 @@ pub enum Error {
     /// An exported function has symbolic dimensions, which cannot be given sizes yet.
     #[error("{0}")]
     NeedsShapeRefinement(String),
+    /// A guard does not allow a transfer; see [`crate::transfer_guard`].
+    #[error("{0}")]
+    TransferGuard(String),
     /// A file could not be read.
     #[error("{path}: {message}")]
     File {
@@ -98,6 +101,7 @@ impl From<Status> for Error {
             Some(Kind::Indivisible) => Self::Indivisible(message()),
             Some(Kind::IncompatibleDevices) => Self::IncompatibleDevices(message()),
             Some(Kind::ArgumentMismatch) => Self::ArgumentMismatch(message()),
+            Some(Kind::TransferGuard) => Self::TransferGuard(message()),
             Some(Kind::PlatformMismatch) => Self::PlatformMismatch(message()),
             Some(Kind::DeviceCountMismatch) => Self::DeviceCountMismatch(message()),
             Some(Kind::UnsupportedCallingConvention) => {

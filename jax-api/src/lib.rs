@@ -53,8 +53,11 @@
 //! async executor, and nothing minds one.
 //!
 //! # What is not here
-//! Tracing of Rust functions into programs, automatic differentiation, symbolic dimensions of exported
-//! functions, clients over the network.
+//! - Tracing of Rust functions into programs, automatic differentiation.
+//! - Symbolic dimensions of exported functions, clients over the network.
+//! - DLPack. Its protocol hands raw pointers and callbacks to strangers, in both directions, so it
+//!   cannot be had without `unsafe`, which this project allows only at the plugin's C interface. [`Array::host_view`],
+//!   [`HostArray`](crate::HostArray) and owned `Vec`s in [`device_put`] move data without it.
 
 mod array;
 mod client;
@@ -64,6 +67,7 @@ mod element;
 mod error;
 mod exported;
 mod files;
+mod host_view;
 pub mod jit;
 mod mesh;
 #[cfg(feature = "ndarray")]
@@ -84,8 +88,10 @@ pub use device_put::{Input, PutOptions, device_put, device_put_with};
 pub use element::{Complex, Element};
 pub use error::{Error, Result};
 pub use exported::{Exported, ExportedFn};
+pub use host_view::HostView;
 pub use ifrt::{DType, Status};
 pub use jaxlib_core::export::{Dim, ElementType, ExportedAval, TreeDef};
+pub use jaxlib_core::transfer_guard;
 pub use jaxlib_core::{
     DeadReason, DeletionStats, HostArray, PartitionDim, PartitionSpec, Sharding,
 };

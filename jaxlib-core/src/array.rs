@@ -1,7 +1,6 @@
 //! [`Array`]: an array on devices, with JAX's rules.
 //!
-//! What is not here: making arrays (`device_put`, `executable`), host caches (a read always asks
-//! the runtime, so nothing outlives a deletion), the list of live arrays.
+//! What is not here: making arrays (`device_put`, `executable`).
 //!
 //! # Mirrors
 //! `jaxlib/py_array.cc`, `jax/_src/array.py`.
@@ -10,16 +9,18 @@ mod read;
 mod shards;
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 
 use ifrt::{ArrayRef, Completion, DType, Result, Shape, Status};
 
 use crate::aval::Aval;
 use crate::client::Client;
 use crate::deletion::{BufferSet, Cells, DeadReason};
+use crate::live::Place;
 use crate::messages;
 use crate::sharding::Sharding;
 
+pub(crate) use read::HostParts;
 pub use read::HostRead;
 pub use shards::Shard;
 
@@ -33,7 +34,7 @@ pub use shards::Shard;
 #[must_use = "an array that nobody keeps is released at once"]
 pub struct Array(Arc<Inner>);
 
-struct Inner {
+pub(crate) struct Inner {
     aval: Aval,
     weak_type: bool,
     committed: bool,
@@ -41,6 +42,8 @@ struct Inner {
     /// The dimensions as sizes in memory; computed when somebody asks.
     dims: OnceLock<Box<[usize]>>,
     buffers: Arc<BufferSet>,
+    /// Where it stands in the list of the client.
+    place: Place,
 }
 
 /// What JAX knows of an array and the runtime does not.
@@ -90,26 +93,35 @@ impl Array {
         };
         let bytes = aval.byte_size().saturating_mul(copies);
         let buffers = Arc::new(BufferSet::new(client.clone(), handle, cells, bytes));
-        Self(Arc::new(Inner {
+        Self::with_buffers(aval, meta, buffers)
+    }
+
+    fn with_buffers(aval: Aval, meta: Meta, buffers: Arc<BufferSet>) -> Self {
+        Self(Arc::new_cyclic(|this| Inner {
             aval,
             weak_type: meta.weak_type,
             committed: meta.committed,
             sharding: meta.sharding,
             dims: OnceLock::new(),
+            place: buffers.client().live().add(Weak::clone(this)),
             buffers,
         }))
     }
 
+    /// The arrays of a client that somebody holds and that are not dead, in no order.
+    pub(crate) fn all_of(client: &Client) -> Vec<Self> {
+        let held = client.live().all().into_iter().map(Self);
+        held.filter(|array| !array.is_deleted()).collect()
+    }
+
     /// Another array over the same buffers.
     pub(crate) fn alias(&self, sharding: Sharding, committed: bool) -> Self {
-        Self(Arc::new(Inner {
-            aval: self.0.aval.clone(),
-            weak_type: self.0.weak_type,
-            committed,
+        let meta = Meta {
             sharding,
-            dims: OnceLock::new(),
-            buffers: Arc::clone(&self.0.buffers),
-        }))
+            committed,
+            weak_type: self.0.weak_type,
+        };
+        Self::with_buffers(self.0.aval.clone(), meta, Arc::clone(&self.0.buffers))
     }
 
     /// The client that the array belongs to.
@@ -228,6 +240,21 @@ impl Array {
         }
     }
 
+    /// True if the data is there or has failed.
+    ///
+    /// # Errors
+    /// INVALID_ARGUMENT for a dead array.
+    ///
+    /// # Mirrors
+    /// `jax.Array.is_ready`.
+    pub fn is_ready(&self) -> Result<bool> {
+        let pinned = self
+            .buffers()
+            .pin()
+            .map_err(|reason| self.deleted(reason))?;
+        Ok(pinned.with_completion(|handle| handle.ready()).is_ready())
+    }
+
     /// Waits until the data is there.
     ///
     /// # Blocking
@@ -268,6 +295,12 @@ impl Array {
             Some(DeadReason::Deleted) => "deleted",
             Some(DeadReason::Donated) => "donated",
         }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.buffers.client().live().remove(self.place);
     }
 }
 

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use ifrt::{Code, DeviceRef, Result};
 
+use crate::array::{self, Array};
 use crate::deletion::{DeletionStats, Sink};
+use crate::live::Registry;
 
 /// A runtime, and what this crate keeps for it. A cheap clone.
 ///
@@ -19,6 +21,7 @@ pub struct Client(Arc<Inner>);
 struct Inner {
     // Dropped first: what waits in the sink belongs to the runtime.
     sink: Sink,
+    live: Registry<array::Inner>,
     runtime: Arc<dyn ifrt::Client>,
 }
 
@@ -27,6 +30,7 @@ impl Client {
     pub fn new(runtime: Arc<dyn ifrt::Client>) -> Self {
         Self(Arc::new(Inner {
             sink: Sink::new(),
+            live: Registry::default(),
             runtime,
         }))
     }
@@ -73,6 +77,24 @@ impl Client {
     /// For as long as the runtime takes to hear of them, at most `timeout`.
     pub fn drain_deletions(&self, timeout: Duration) -> bool {
         self.0.sink.drain(timeout)
+    }
+
+    /// The arrays that somebody holds and that are neither deleted nor donated, in no order.
+    ///
+    /// Aliases and shards are arrays of their own: each is listed for as long as it is held, and all
+    /// that share a buffer are gone from the list with it.
+    ///
+    /// # Blocking
+    /// Asks the runtime about each array, which is a matter of microseconds or of a round trip.
+    ///
+    /// # Mirrors
+    /// `jax.live_arrays`.
+    pub fn live_arrays(&self) -> Vec<Array> {
+        Array::all_of(self)
+    }
+
+    pub(crate) fn live(&self) -> &Registry<array::Inner> {
+        &self.0.live
     }
 
     pub(crate) fn sink(&self) -> &Sink {

@@ -17,11 +17,13 @@ use ifrt::{
 };
 
 use crate::array::{Array, Meta};
+use crate::aval::Aval;
 use crate::client::Client;
 use crate::deletion::{DeadArgument, Mode, Uses};
 use crate::host;
 use crate::named_sharding::NamedSharding;
 use crate::sharding::{Index, Sharding};
+use crate::transfer_guard::{self, Direction, Intent};
 
 /// Where data goes.
 #[derive(Clone, Debug)]
@@ -86,6 +88,10 @@ pub fn device_put(
     };
     check_buffer(buffer)?;
     check_addressable(&sharding)?;
+    transfer_guard::check(Direction::HostToDevice, Intent::Explicit, || {
+        let aval = Aval::new(buffer.dtype, buffer.shape.clone());
+        format!("aval={aval}, dst_sharding={sharding}")
+    })?;
     let indices = sharding.index_map(&buffer.shape)?;
     let runtime_sharding = sharding.to_runtime(buffer.shape.rank())?;
     let handle = if sharding.is_fully_replicated() {
@@ -135,8 +141,18 @@ pub fn device_put(
 /// # Mirrors
 /// `jax.device_put`.
 pub fn device_put_array(array: &Array, target: impl Into<Target>, source: Source) -> Result<Array> {
+    put_array(array, target.into(), source, Intent::Explicit)
+}
+
+/// The same, for a transfer that the program has asked for or not.
+pub(crate) fn put_array(
+    array: &Array,
+    target: Target,
+    source: Source,
+    intent: Intent,
+) -> Result<Array> {
     array.check_alive()?;
-    let sharding = match target.into() {
+    let sharding = match target {
         Target::Sharding(sharding) => sharding,
         Target::Default if source == Source::MayAlias => return Ok(array.clone()),
         Target::Default => {
@@ -154,6 +170,13 @@ pub fn device_put_array(array: &Array, target: impl Into<Target>, source: Source
     if array.sharding().is_equivalent_to(&sharding, rank) && source == Source::MayAlias {
         return Ok(array.alias(sharding, true));
     }
+    transfer_guard::check(Direction::DeviceToDevice, intent, || {
+        format!(
+            "aval={}, src_sharding={}, dst_sharding={sharding}",
+            array.aval(),
+            array.sharding()
+        )
+    })?;
     if array.sharding().has_same_parts(&sharding, rank) {
         return copy(array, sharding, true, source);
     }

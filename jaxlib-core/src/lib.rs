@@ -11,6 +11,7 @@
 //! - [`mod@device_put`], [`host`]: data onto devices and back.
 //! - [`executable`], [`compile_options`]: compiling programs and calling them.
 //! - [`export`]: functions that `jax.export` has written.
+//! - [`transfer_guard`]: errors or log lines for transfers that nobody meant.
 //! - [`messages`]: the errors whose words JAX users know.
 //!
 //! # What is assumed of a runtime
@@ -34,6 +35,7 @@ pub mod device_put;
 pub mod executable;
 pub mod export;
 pub mod host;
+mod live;
 pub mod mesh;
 pub mod messages;
 mod module_text;
@@ -41,6 +43,7 @@ pub mod named_sharding;
 pub mod partition_spec;
 pub mod sharding;
 mod sync;
+pub mod transfer_guard;
 
 pub use array::{Array, HostRead, Shard};
 pub use aval::Aval;

@@ -11,6 +11,7 @@ use ifrt::{Result, Status};
 
 use crate::aval::Aval;
 use crate::deletion::DeadReason;
+use crate::transfer_guard::Direction;
 
 /// The payload that holds the kind of an error.
 const KIND: &str = "jaxlib.kind";
@@ -34,6 +35,8 @@ pub enum Kind {
     IncompatibleDevices,
     /// Arguments are of other types than the program was compiled for.
     ArgumentMismatch,
+    /// A guard does not allow a transfer.
+    TransferGuard,
     /// An exported function is for other platforms.
     PlatformMismatch,
     /// An exported function is for another number of devices.
@@ -53,6 +56,7 @@ impl Kind {
             b"indivisible" => return Some(Self::Indivisible),
             b"incompatible devices" => return Some(Self::IncompatibleDevices),
             b"argument mismatch" => return Some(Self::ArgumentMismatch),
+            b"transfer guard" => return Some(Self::TransferGuard),
             b"platform mismatch" => return Some(Self::PlatformMismatch),
             b"device count mismatch" => return Some(Self::DeviceCountMismatch),
             b"calling convention" => return Some(Self::UnsupportedCallingConvention),
@@ -220,6 +224,14 @@ pub(crate) fn incompatible_sharding(
              shape {aval}:\n  Passed sharding: {found}\n  Required sharding: {expected}"
         ),
         "argument mismatch",
+    )
+}
+
+/// A guard does not allow a transfer.
+pub(crate) fn disallowed_transfer(direction: Direction, what: &str) -> Status {
+    with_kind(
+        format!("Disallowed {direction} transfer: {what}"),
+        "transfer guard",
     )
 }
 

@@ -5,6 +5,7 @@ use ifrt::{ArrayCopySemantics, Completion, DType, HostValue, Result, ShardSemant
 use super::Array;
 use crate::host::{self, HostArray};
 use crate::sharding::{Index, replica_ids};
+use crate::transfer_guard::{self, Direction, Intent};
 
 /// A read that is under way. Dropping it cancels nothing.
 ///
@@ -13,8 +14,11 @@ use crate::sharding::{Index, replica_ids};
 #[must_use = "wait() on it; the bytes arrive whether or not somebody waits"]
 pub struct HostRead {
     array: Array,
-    parts: Vec<(Index, Completion<HostValue>)>,
+    parts: HostParts,
 }
+
+/// Parts of an array on their way to the host, each with its place.
+pub(crate) type HostParts = Vec<(Index, Completion<HostValue>)>;
 
 impl Array {
     /// Starts to copy the contents to the host.
@@ -36,6 +40,15 @@ impl Array {
             .buffers()
             .pin()
             .map_err(|reason| self.deleted(reason))?;
+        transfer_guard::check(Direction::DeviceToHost, Intent::Explicit, || {
+            format!("aval={}, sharding={}", self.aval(), self.sharding())
+        })?;
+        if let Some(parts) = self.buffers().host_copy() {
+            return Ok(HostRead {
+                array: self.clone(),
+                parts,
+            });
+        }
         let is_replicated = self.is_fully_replicated();
         if !is_replicated && !self.sharding().devices().is_fully_addressable() {
             return Err(Status::invalid_argument(
@@ -63,6 +76,23 @@ impl Array {
             array: self.clone(),
             parts: self.explain(parts)?,
         })
+    }
+
+    /// Starts to copy the contents to the host and keeps what arrives for those who read them later,
+    /// until the array is deleted, donated or gone.
+    ///
+    /// # Blocking
+    /// Only enqueues.
+    ///
+    /// # Errors
+    /// As [`Array::read`].
+    ///
+    /// # Mirrors
+    /// `jax.Array.copy_to_host_async`.
+    pub fn copy_to_host_async(&self) -> Result<()> {
+        let read = self.read()?;
+        self.buffers().keep_host_copy(read.parts);
+        Ok(())
     }
 
     /// The contents.

@@ -14,6 +14,7 @@ use ifrt::{ArrayRef, Completion};
 
 use super::cell::{Cell, DeadReason, Settled};
 use super::sink::Job;
+use crate::array::HostParts;
 use crate::client::Client;
 use crate::sync::Lock;
 
@@ -81,6 +82,8 @@ pub(crate) struct BufferSet {
     cells: Cells,
     /// The handle; taken out by the first deletion.
     value: Lock<Option<ArrayRef>>,
+    /// A copy on the host that somebody asked for in advance.
+    host: Lock<Option<HostParts>>,
 }
 
 impl BufferSet {
@@ -94,6 +97,7 @@ impl BufferSet {
             bytes,
             cells,
             value: Lock::new(Some(value)),
+            host: Lock::new(None),
         }
     }
 
@@ -118,6 +122,7 @@ impl BufferSet {
     /// True if the array was deleted or donated, or the runtime says so.
     pub(crate) fn is_deleted(&self) -> bool {
         if self.cells.iter().any(Cell::is_condemned) {
+            self.forget_host_copy();
             return true;
         }
         let handle = self.value.lock().clone();
@@ -129,7 +134,30 @@ impl BufferSet {
             return false;
         }
         self.cells.iter().for_each(Cell::lost);
+        self.forget_host_copy();
         true
+    }
+
+    /// The copy on the host, if there is one.
+    pub(crate) fn host_copy(&self) -> Option<HostParts> {
+        self.host.lock().clone()
+    }
+
+    /// Keeps a copy on the host for as long as the buffers live.
+    pub(crate) fn keep_host_copy(&self, parts: HostParts) {
+        *self.host.lock() = Some(parts);
+        // A deletion that came in between has found nothing to forget.
+        if self.cells.iter().any(Cell::is_condemned) {
+            self.forget_host_copy();
+        }
+    }
+
+    /// Freeing a lot of memory takes long, so that is done by the thread of the sink.
+    fn forget_host_copy(&self) {
+        let forgotten = self.host.lock().take();
+        if let Some(parts) = forgotten {
+            self.client.sink().push(Job::Forget(parts));
+        }
     }
 
     /// Why an operation that the runtime has just refused may have been refused: the runtime may
@@ -222,6 +250,7 @@ impl BufferSet {
                 disposal.open.fetch_sub(1, Ordering::Relaxed);
             }
         }
+        self.forget_host_copy();
         let handle = self.value.lock().take();
         match (disposal, handle) {
             (_, None) => None,
@@ -242,6 +271,7 @@ impl BufferSet {
     /// Drops the handle, for an array that the runtime has consumed or that nobody has any more.
     /// Freeing a lot of memory takes long, so that is done by the thread of the sink.
     pub(crate) fn release(&self) {
+        self.forget_host_copy();
         let Some(handle) = self.value.lock().take() else {
             return;
         };

@@ -5,9 +5,10 @@ use ifrt::{Result, Status};
 use super::LoadedExecutable;
 use crate::array::Array;
 use crate::deletion::{BufferSet, Mode, Uses};
-use crate::device_put::{Source, device_put_array};
+use crate::device_put::{Source, put_array};
 use crate::messages;
 use crate::sharding::Sharding;
+use crate::transfer_guard::Intent;
 
 /// An argument of a call.
 #[derive(Clone, Copy, Debug)]
@@ -146,7 +147,7 @@ impl LoadedExecutable {
                     )));
                 }
             };
-            device_put_array(arg.array(), target, Source::Copy).map(Some)
+            put_array(arg.array(), target.into(), Source::Copy, Intent::Implicit).map(Some)
         };
         args.iter().enumerate().map(place).collect()
     }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use ifrt::{ArrayRef, Result, Status, ValueRef};
 
 use super::Shared;
+use crate::array::HostParts;
 
 /// Something to be done with the runtime away from the user's thread.
 #[derive(Debug)]
@@ -18,6 +19,8 @@ pub(crate) enum Job {
     DeleteAll(Vec<(ArrayRef, u64)>),
     /// Drop the handle, which may take long.
     Release(ArrayRef),
+    /// Drop a copy on the host, which may take long as well.
+    Forget(HostParts),
 }
 
 /// What has become of the deletions of a client so far.
@@ -88,7 +91,7 @@ impl Job {
         match self {
             Self::Delete(..) => 1,
             Self::DeleteAll(batch) => u64::try_from(batch.len()).unwrap_or(u64::MAX),
-            Self::Release(_) => 0,
+            Self::Release(_) | Self::Forget(_) => 0,
         }
     }
 
@@ -114,7 +117,7 @@ impl Job {
         match self {
             Self::Delete(_, id) => vec![*id],
             Self::DeleteAll(batch) => batch.iter().map(|(_, id)| *id).collect(),
-            Self::Release(_) => Vec::new(),
+            Self::Release(_) | Self::Forget(_) => Vec::new(),
         }
     }
 
@@ -124,6 +127,10 @@ impl Job {
             Self::Release(handle) => {
                 drop(handle);
                 shared.counters.released.fetch_add(1, Ordering::Release);
+                return;
+            }
+            Self::Forget(parts) => {
+                drop(parts);
                 return;
             }
             Self::Delete(handle, _) => handle.delete(),
