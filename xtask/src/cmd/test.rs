@@ -20,6 +20,9 @@ pub(crate) struct TestArgs {
     /// Only what needs neither a plugin nor Python: no setup, no network
     #[arg(long)]
     quick: bool,
+    /// 10,000 cases of every property instead of 256, more tries of races; takes a while
+    #[arg(long)]
+    all: bool,
     /// Only tests whose name contains this
     filter: Option<String>,
 }
@@ -27,8 +30,14 @@ pub(crate) struct TestArgs {
 /// The crates whose integration tests and documents load a plugin.
 const NEED_PLUGIN: [&str; 2] = ["ifrt-pjrt", "jax-api"];
 
-/// The names of other tests that load a plugin begin with this.
-const NEEDS_PLUGIN: &str = "proxy-pjrt-cpu::";
+/// The names of other tests that load a plugin have one of these in them.
+const NEED_PLUGIN_TOO: [&str; 2] = ["proxy-pjrt-cpu::", "on_the_plugin"];
+
+/// The cases of a property if all are wanted.
+const ALL_CASES: &str = "10000";
+
+/// The tries of a pair of operations from two threads, for as many pairs as there are.
+const ALL_TRIES: &str = "1000";
 
 /// How long the tests of the Python package may take.
 const PYTHON_DEADLINE: Duration = Duration::from_secs(600);
@@ -61,13 +70,13 @@ pub(crate) fn counted(workspace: &Workspace, args: &TestArgs) -> Result<Counts> 
     };
     let filter = args.filter.as_deref();
     let mut total = Counts::default();
-    for (name, command, read) in rust_suites(workspace, args.quick, filter) {
-        total += suite(
-            name,
-            with_plugin(command, ready.as_ref()),
-            read,
-            BUILD_DEADLINE,
-        );
+    for (name, command, read) in rust_suites(workspace, args, filter) {
+        let mut command = with_plugin(command, ready.as_ref());
+        if args.all {
+            command.env("PROPTEST_CASES", ALL_CASES);
+            command.env("RACE_TRIES", ALL_TRIES);
+        }
+        total += suite(name, command, read, BUILD_DEADLINE);
     }
     if let Some(ready) = &ready {
         let command = python(workspace, ready, filter);
@@ -85,7 +94,8 @@ pub(crate) fn counted(workspace: &Workspace, args: &TestArgs) -> Result<Counts> 
 type Suite = (&'static str, Command, fn(&[&str]) -> Counts);
 
 /// The tests in Rust: with nextest, which ends a test that hangs, or else with cargo alone.
-fn rust_suites(workspace: &Workspace, quick: bool, filter: Option<&str>) -> Vec<Suite> {
+fn rust_suites(workspace: &Workspace, args: &TestArgs, filter: Option<&str>) -> Vec<Suite> {
+    let quick = args.quick;
     let mut suites: Vec<Suite> = Vec::new();
     let all: &[&str] = &[];
     let without = NEED_PLUGIN.map(|package| ["--exclude", package]).concat();
@@ -93,7 +103,7 @@ fn rust_suites(workspace: &Workspace, quick: bool, filter: Option<&str>) -> Vec<
     if has_nextest(workspace) {
         suites.push((
             "tests in Rust",
-            nextest(workspace, quick, filter),
+            nextest(workspace, args, filter),
             summary::nextest,
         ));
     } else {
@@ -124,7 +134,7 @@ fn has_nextest(workspace: &Workspace) -> bool {
     output("cargo nextest --version", &mut command, PYTHON_DEADLINE).is_ok()
 }
 
-fn nextest(workspace: &Workspace, quick: bool, filter: Option<&str>) -> Command {
+fn nextest(workspace: &Workspace, args: &TestArgs, filter: Option<&str>) -> Command {
     let mut command = workspace.cargo(["nextest", "run", "--workspace", "--all-features"]);
     command.args([
         "--no-fail-fast",
@@ -134,12 +144,18 @@ fn nextest(workspace: &Workspace, quick: bool, filter: Option<&str>) -> Command 
         "slow",
     ]);
     command.args(["--final-status-level", "slow"]);
-    if quick {
+    if args.all {
+        // Its tests may take longer.
+        command.args(["--profile", "all"]);
+    }
+    if args.quick {
         let packages = NEED_PLUGIN
             .map(|package| format!("package({package})"))
             .join(" | ");
-        let others = format!("test(/^{NEEDS_PLUGIN}/)");
-        let without = format!("not (kind(test) & ({packages})) and not {others}");
+        let others = NEED_PLUGIN_TOO
+            .map(|name| format!("test({name})"))
+            .join(" | ");
+        let without = format!("not (kind(test) & ({packages} | {others}))");
         command.args(["--filterset", &without]);
     }
     command.args(filter);
@@ -155,7 +171,10 @@ fn libtest(workspace: &Workspace, kinds: &[&str], filter: Option<&str>) -> Comma
 /// Leaves out the tests that load a plugin, if there may be none.
 fn skipping(quick: bool, mut command: Command) -> Command {
     if quick {
-        command.args(["--", "--skip", NEEDS_PLUGIN]);
+        command.arg("--");
+        for name in NEED_PLUGIN_TOO {
+            command.args(["--skip", name]);
+        }
     }
     command
 }
