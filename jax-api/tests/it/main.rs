@@ -7,4 +7,5 @@
 )]
 
 mod api;
+mod arrays;
 mod plugin;

@@ -386,6 +386,8 @@ fn a_deletion_waits_for_calls_that_are_being_enqueued() {
     let x = world.put(&[1.0; 4], Target::Default);
     thread::scope(|scope| {
         let call = scope.spawn(|| f.execute(&[Arg::Reference(&x), Arg::Reference(&x)]));
+        // Whatever fails below, the call comes to an end.
+        let _open = gate.open_on_drop();
         gate.wait_until_held(1, DEADLINE).unwrap();
         x.delete();
         assert!(x.is_deleted(), "at once for everybody");
@@ -413,6 +415,8 @@ fn deletion_during_a_donating_call() {
     let ones = world.put(&[1.0; 4], Target::Default);
     thread::scope(|scope| {
         let call = scope.spawn(|| f.execute(&[Arg::Donate(&state), Arg::Reference(&ones)]));
+        // Whatever fails below, the call comes to an end.
+        let _open = gate.open_on_drop();
         gate.wait_until_held(1, DEADLINE).unwrap();
         assert!(!state.is_deleted(), "the call might still fail");
         let error = read(&state).unwrap_err();
@@ -446,6 +450,8 @@ fn a_busy_buffer_is_not_donated() {
     let ones = world.put(&[1.0; 4], Target::Default);
     thread::scope(|scope| {
         let call = scope.spawn(|| read_only.execute(&[Arg::Reference(&state)]));
+        // Whatever fails below, the call comes to an end.
+        let _open = gate.open_on_drop();
         gate.wait_until_held(1, DEADLINE).unwrap();
         let sum = step
             .execute(&[Arg::Donate(&state), Arg::Reference(&ones)])
@@ -622,7 +628,7 @@ fn a_client_that_goes_away_does_not_wait_for_ever() {
     let x = world.put(&[1.0; 4], Target::Default);
     x.delete();
     gate.wait_until_held(1, DEADLINE).unwrap();
-    let World { client, fake, .. } = world;
+    let (client, fake, _) = world.into_parts();
     drop(client);
     let began = Instant::now();
     drop(x);
@@ -648,11 +654,7 @@ fn a_client_that_goes_away_hands_over_what_was_asked_for() {
             .collect();
         Array::delete_all(&arrays[..20]);
         arrays.iter().for_each(Array::delete);
-        let World {
-            client,
-            fake,
-            witness,
-        } = world;
+        let (client, fake, witness) = world.into_parts();
         drop((client, arrays));
         let told = (0..50)
             .filter(|handle| witness.deletions(*handle) == 1)

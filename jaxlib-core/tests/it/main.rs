@@ -1,4 +1,5 @@
-//! Tests of the public surface, over the runtime in host memory of `ifrt::fake`.
+//! Tests of the public surface, over the runtime in host memory of `ifrt::fake` and over the CPU
+//! plugin.
 
 #![allow(
     clippy::unwrap_used,
@@ -10,8 +11,10 @@ mod call;
 mod deletion;
 mod export;
 mod golden;
+mod laws;
 mod logs;
 mod model;
 mod put;
+mod races;
 mod support;
 mod witness;

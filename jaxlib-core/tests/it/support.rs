@@ -1,5 +1,6 @@
 //! What the tests share.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,11 +16,24 @@ use crate::witness::Witness;
 /// Longer than anything takes that is not stuck.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(20);
 
-/// A client over a fake with eight devices that notes what it is asked for.
-pub(crate) struct World {
+/// A client over a runtime with eight devices, and a witness of what the runtime is asked for.
+pub(crate) struct Stage {
     pub(crate) client: Client,
-    pub(crate) fake: Arc<FakeClient>,
     pub(crate) witness: Arc<Witness>,
+}
+
+/// A stage over a fake.
+pub(crate) struct World {
+    stage: Stage,
+    pub(crate) fake: Arc<FakeClient>,
+}
+
+impl Deref for World {
+    type Target = Stage;
+
+    fn deref(&self) -> &Stage {
+        &self.stage
+    }
 }
 
 impl World {
@@ -32,10 +46,23 @@ impl World {
 
     pub(crate) fn with(options: FakeOptions) -> Self {
         let fake = FakeClient::new(options);
-        let witness = Witness::new(Arc::clone(&fake));
+        Self {
+            stage: Stage::new(Arc::clone(&fake) as _),
+            fake,
+        }
+    }
+
+    /// Client, fake and witness, apart.
+    pub(crate) fn into_parts(self) -> (Client, Arc<FakeClient>, Arc<Witness>) {
+        (self.stage.client, self.fake, self.stage.witness)
+    }
+}
+
+impl Stage {
+    pub(crate) fn new(runtime: Arc<dyn ifrt::Client>) -> Self {
+        let witness = Witness::new(runtime);
         Self {
             client: Client::new(Arc::clone(&witness) as Arc<dyn ifrt::Client>),
-            fake,
             witness,
         }
     }

@@ -1,4 +1,4 @@
-//! [`Witness`]: a runtime around the fake that notes every deletion, donation and release by handle,
+//! [`Witness`]: a runtime around another that notes every deletion, donation and release by handle,
 //! and can call back into the crate from within.
 
 mod executable;
@@ -8,7 +8,6 @@ use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, Weak};
 
 use crate::support::DEADLINE;
-use ifrt::fake::FakeClient;
 use ifrt::{
     Array, ArrayCopySemantics, ArrayRef, AttributeMap, Client, CompilerRef, Completion, DType,
     DeviceId, DeviceList, DeviceRef, HostBuffer, HostShards, HostValue, Layout, MemoryKind, Result,
@@ -30,7 +29,7 @@ type Hook = Arc<dyn Fn(Event) + Send + Sync>;
 
 pub(crate) struct Witness {
     this: Weak<Self>,
-    inner: Arc<FakeClient>,
+    inner: Arc<dyn Client>,
     log: Mutex<Log>,
     noted: Condvar,
 }
@@ -44,7 +43,7 @@ struct Log {
 }
 
 impl Witness {
-    pub(crate) fn new(inner: Arc<FakeClient>) -> Arc<Self> {
+    pub(crate) fn new(inner: Arc<dyn Client>) -> Arc<Self> {
         Arc::new_cyclic(|this| Self {
             this: Weak::clone(this),
             inner,

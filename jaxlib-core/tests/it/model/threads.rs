@@ -7,7 +7,8 @@ use std::thread;
 use jaxlib_core::{Arg, Array, Kind, LoadedExecutable};
 use proptest::prelude::*;
 
-use super::{check_handles, spoil};
+use super::ground::{Dialect, Ground, Place};
+use super::{ON_CPU, check_handles, spoil};
 use crate::support::{World, read};
 
 #[derive(Clone, Debug)]
@@ -23,10 +24,10 @@ enum Command {
 }
 
 /// The arrays that all threads use, and whether somebody has certainly killed them.
-struct Pool {
+struct Pool<'a> {
     arrays: Vec<(Array, f32)>,
     dead: Vec<AtomicBool>,
-    add: LoadedExecutable,
+    add: &'a LoadedExecutable,
 }
 
 fn accept<T>(result: ifrt::Result<T>) -> Option<T> {
@@ -42,7 +43,7 @@ fn accept<T>(result: ifrt::Result<T>) -> Option<T> {
     }
 }
 
-impl Pool {
+impl Pool<'_> {
     fn get(&self, n: usize) -> (&Array, f32) {
         let (array, value) = &self.arrays[n % self.arrays.len()];
         (array, *value)
@@ -114,49 +115,69 @@ fn command() -> impl Strategy<Value = Command> {
     ]
 }
 
+/// Runs the scripts side by side over six arrays, and looks at what is left.
+fn run(ground: &Ground<'_>, scripts: &[Vec<Command>]) {
+    let stage = ground.stage;
+    let arrays: Vec<(Array, f32)> = (0..6_u8)
+        .map(|n| {
+            let value = f32::from(n + 1);
+            (stage.put(&[value; 8], stage.split(8)), value)
+        })
+        .collect();
+    let pool = Pool {
+        dead: arrays.iter().map(|_| AtomicBool::new(false)).collect(),
+        add: &ground.add(Place::Split(8), 8, &arrays[0].0),
+        arrays,
+    };
+    let barrier = Barrier::new(scripts.len());
+    thread::scope(|scope| {
+        for script in scripts {
+            let (pool, barrier) = (&pool, &barrier);
+            scope.spawn(move || {
+                barrier.wait();
+                script.iter().for_each(|command| pool.apply(command));
+            });
+        }
+    });
+    for ((array, value), dead) in pool.arrays.iter().zip(&pool.dead) {
+        match array.is_deleted() {
+            true => assert!(read(array).is_err()),
+            false => {
+                assert!(!dead.load(Ordering::SeqCst));
+                assert_eq!(read(array).unwrap(), [*value; 8]);
+            }
+        }
+    }
+}
+
+fn scripts() -> impl Strategy<Value = Vec<Vec<Command>>> {
+    proptest::collection::vec(proptest::collection::vec(command(), 1..12), 2..8)
+}
+
 proptest! {
     #[test]
     fn threads_see_one_truth(
-        scripts in proptest::collection::vec(proptest::collection::vec(command(), 1..12), 2..8),
+        scripts in scripts(),
         seed in any::<u64>(),
         percent in prop_oneof![Just(0_u8), Just(50)],
     ) {
         let world = World::new();
         let gate = spoil(&world, seed, percent);
-        let arrays: Vec<(Array, f32)> = (0..6_u8)
-            .map(|n| {
-                let value = f32::from(n + 1);
-                (world.put(&[value; 8], world.split(8)), value)
-            })
-            .collect();
-        let module = "fake:add(f32[8] tiled[8] donated, f32[8] tiled[8]) -> (f32[8] tiled[8])";
-        let pool = Pool {
-            dead: arrays.iter().map(|_| AtomicBool::new(false)).collect(),
-            add: world.compile_for(module, &arrays[0].0),
-            arrays,
-        };
-        let barrier = Barrier::new(scripts.len());
-        thread::scope(|scope| {
-            for script in &scripts {
-                scope.spawn(|| {
-                    barrier.wait();
-                    script.iter().for_each(|command| pool.apply(command));
-                });
-            }
-        });
-        for ((array, value), dead) in pool.arrays.iter().zip(&pool.dead) {
-            match array.is_deleted() {
-                true => prop_assert!(read(array).is_err()),
-                false => {
-                    prop_assert!(!dead.load(Ordering::SeqCst));
-                    prop_assert_eq!(read(array).unwrap(), [*value; 8]);
-                }
-            }
-        }
-        drop(pool);
+        run(&Ground::new(&world, Dialect::Fake), &scripts);
         gate.open();
         world.drain();
         check_handles(&world);
         prop_assert_eq!(world.fake.live_buffers(), 0);
+    }
+
+    #[test]
+    fn threads_see_one_truth_on_the_plugin(scripts in scripts()) {
+        ON_CPU.with(|(world, ground)| {
+            world.stage.witness.forget();
+            run(ground, &scripts);
+            world.stage.drain();
+            check_handles(&world.stage);
+            world.wait_until_empty();
+        });
     }
 }
