@@ -8,4 +8,5 @@
 
 mod api;
 mod arrays;
+mod executors;
 mod plugin;

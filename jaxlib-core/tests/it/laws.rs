@@ -48,7 +48,7 @@
 //! | 38 | the runtime may call back | `laws::accounting::the_runtime_calls_back` |
 //!
 //! Where a law is about the runtime being asked from inside a tokio runtime, see
-//! `arrays::deleting_inside_of_executors` of `jax-api`.
+//! `executors::deleting_inside_of_executors` of `jax-api`.
 //!
 //! `cargo xtask mutants --list` lists bugs in the cell and its neighbors and the test that finds each;
 //! `cargo xtask mutants` plants them in a copy of the tree and shows that it does.
