@@ -10,10 +10,11 @@ use jaxlib_core::export::{ExportedAval, TreeDef};
 use crate::array::Array;
 use crate::client::Client;
 use crate::device::Device;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::files;
 use crate::jit::Arg;
 use crate::mesh::one_client;
+use crate::tree::{self, Tree};
 
 /// A function that `jax.export` has written: a model without Python. A cheap clone.
 ///
@@ -93,6 +94,27 @@ impl Exported {
         self.0.nr_devices()
     }
 
+    /// The effects that calls have in order. Each is a token that one call hands to the next, so any
+    /// name will do.
+    pub fn ordered_effects(&self) -> &[String] {
+        self.0.ordered_effects()
+    }
+
+    /// The effects that calls have in any order.
+    pub fn unordered_effects(&self) -> &[String] {
+        self.0.unordered_effects()
+    }
+
+    /// How the module is called; 9 and 10 are known.
+    pub fn calling_convention_version(&self) -> u16 {
+        self.0.calling_convention_version()
+    }
+
+    /// The version of JAX that wrote the file, if it says so.
+    pub fn jax_version(&self) -> Option<&str> {
+        self.0.jax_version()
+    }
+
     /// The function that computes the gradient, if it was exported too. It takes the arguments of
     /// this one and the cotangents of its results, and gives the cotangents of the arguments.
     ///
@@ -155,5 +177,56 @@ impl ExportedFn {
         let args: Vec<jaxlib_core::Arg<'_>> = args.iter().map(Arg::core).collect();
         let results = self.0.call(&args)?;
         Ok(results.into_iter().map(Array::from_core).collect())
+    }
+
+    /// Calls the function with its arguments as Python has them: positional ones and named ones, each
+    /// a tree. Gives the tree of the results.
+    ///
+    /// # Blocking
+    /// Only enqueues. The results become ready when the run is done.
+    ///
+    /// # Errors
+    /// [`Error::ArgumentMismatch`] if the trees are not those of the function, naming the first place
+    /// where they differ; and as [`ExportedFn::call`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # fn main() -> jax_api::Result<()> {
+    /// # let (f, w, b, x): (jax_api::ExportedFn, jax_api::Array, jax_api::Array, jax_api::Array) = unimplemented!();
+    /// use jax_api::Tree;
+    /// use jax_api::prelude::*;
+    ///
+    /// let params = Tree::dict([("w", Tree::Leaf((&w).into())), ("b", Tree::Leaf((&b).into()))]);
+    /// let results = f.call_tree(vec![params, Tree::Leaf((&x).into())], [])?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn call_tree<'a>(
+        &self,
+        args: Vec<Tree<Arg<'a>>>,
+        named: impl IntoIterator<Item = (&'a str, Tree<Arg<'a>>)>,
+    ) -> Result<Tree<Array>> {
+        let exported = self.0.exported();
+        let (args, named) = (Tree::Tuple(args), Tree::dict(named));
+        let difference = match exported.in_tree() {
+            TreeDef::Tuple(parts) if parts.len() == 2 => {
+                let args = tree::difference(&parts[0], &args.structure());
+                let named = || tree::difference(&parts[1], &named.structure());
+                args.map(|text| format!("args{text}"))
+                    .or_else(|| Some(format!("kwargs{}", named()?)))
+            }
+            other => Some(format!("they are {other}")),
+        };
+        if let Some(difference) = difference {
+            return Err(Error::ArgumentMismatch(format!(
+                "The arguments of {} do not hang together as it was exported: {difference}. It was \
+                 exported for (args, kwargs) = {}.",
+                exported.function_name(),
+                exported.in_tree(),
+            )));
+        }
+        let given = Tree::Tuple(vec![args, named]);
+        let args: Vec<Arg<'_>> = given.leaves().into_iter().cloned().collect();
+        Tree::from_leaves(exported.out_tree(), self.call(&args)?)
     }
 }

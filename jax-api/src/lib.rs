@@ -67,6 +67,8 @@ mod element;
 mod error;
 mod exported;
 mod files;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod host_view;
 pub mod jit;
 mod mesh;
@@ -78,6 +80,7 @@ mod placement;
 pub mod prelude;
 #[cfg(feature = "safetensors")]
 pub mod safetensors;
+mod tree;
 
 pub use array::{Array, Shard, delete_all};
 pub use client::Client;
@@ -97,3 +100,4 @@ pub use jaxlib_core::{
 };
 pub use mesh::{Mesh, NamedSharding};
 pub use placement::Placement;
+pub use tree::Tree;

@@ -8,5 +8,8 @@
 
 mod api;
 mod arrays;
+mod bad_exports;
+#[cfg(feature = "fuzzing")]
+mod corpus;
 mod executors;
 mod plugin;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use half::bf16;
 use jax_api::prelude::*;
-use jax_api::{DType, Error, HostArray, npz};
+use jax_api::{DType, Error, HostArray, Tree, npz};
 
 use super::client;
 
@@ -265,5 +265,83 @@ fn ordered_effects_are_threaded_from_call_to_call() {
         for output in &outputs {
             output.block_until_ready().unwrap();
         }
+    }
+}
+
+#[test]
+fn arguments_as_trees() {
+    let client = client(1);
+    let exported = load("mlp");
+    let f = exported.compile(&client).unwrap();
+    let inputs: Vec<Array> = arrays("mlp", "in", exported.in_avals())
+        .iter()
+        .map(|input| device_put(input, &client).unwrap())
+        .collect();
+    let leaf = |n: usize| Tree::Leaf(jit::Arg::from(&inputs[n]));
+    let layer = |b, w| Tree::dict([("w", leaf(w)), ("b", leaf(b))]);
+    let params = Tree::List(vec![layer(0, 1), layer(2, 3)]);
+    let results = f.call_tree(vec![params.clone(), leaf(4)], []).unwrap();
+    let Tree::Leaf(result) = results else {
+        panic!("{results:?}");
+    };
+    let expected = arrays("mlp", "out", exported.out_avals());
+    assert_close("mlp", &result.to_host().unwrap(), &expected[0]);
+
+    let without_bias = Tree::List(vec![layer(0, 1), Tree::dict([("w", leaf(3))])]);
+    for (args, named, words) in [
+        (
+            vec![params.clone()],
+            vec![],
+            "args must be a tuple of 2, but is a tuple of 1",
+        ),
+        (
+            vec![without_bias, leaf(4)],
+            vec![],
+            "args[0][1] must have the keys ['b', 'w'], but has ['w']",
+        ),
+        (
+            vec![params.clone(), Tree::None],
+            vec![],
+            "args[1] must be an array, but is None",
+        ),
+        (
+            vec![params, leaf(4)],
+            vec![("training", leaf(4))],
+            "kwargs must have the keys [], but has ['training']",
+        ),
+    ] {
+        let error = f.call_tree(args, named).unwrap_err();
+        assert!(matches!(error, Error::ArgumentMismatch(_)), "{error}");
+        assert!(error.to_string().contains(words), "{error}");
+        assert!(error.to_string().contains("mlp"), "{error}");
+    }
+}
+
+#[test]
+fn results_as_trees() {
+    let client = client(1);
+    let exported = load("nested_kwargs");
+    let f = exported.compile(&client).unwrap();
+    let inputs: Vec<Array> = arrays("nested_kwargs", "in", exported.in_avals())
+        .iter()
+        .map(|input| device_put(input, &client).unwrap())
+        .collect();
+    let leaves = inputs.iter().map(jit::Arg::from);
+    let given = Tree::from_leaves(exported.in_tree(), leaves).unwrap();
+    let Tree::Tuple(mut parts) = given else {
+        panic!("{given:?}");
+    };
+    let (Some(Tree::Dict(named)), Some(Tree::Tuple(args))) = (parts.pop(), parts.pop()) else {
+        panic!("{parts:?}");
+    };
+    let named: Vec<_> = named
+        .iter()
+        .map(|(key, value)| (key.as_str(), value.clone()))
+        .collect();
+    let results = f.call_tree(args, named).unwrap();
+    assert_eq!(&results.structure(), exported.out_tree());
+    let expected = arrays("nested_kwargs", "out", exported.out_avals());
+    for (found, expected) in results.leaves().iter().zip(&expected) {
+        assert_close("nested_kwargs", &found.to_host().unwrap(), expected);
     }
 }
