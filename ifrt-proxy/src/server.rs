@@ -24,6 +24,7 @@
 //! `xla/python/ifrt_proxy/server`.
 
 mod authority;
+mod background;
 mod dispatch;
 mod handlers;
 mod introduction;
@@ -43,6 +44,7 @@ use std::sync::Arc;
 use ifrt::{Client, Result, Status};
 use tokio::sync::oneshot;
 
+pub use background::Background;
 pub use limits::Limits;
 pub use listener::{ListenAddress, Listener};
 

@@ -8,7 +8,7 @@ use jaxlib_core::DeletionStats;
 
 use crate::array::Array;
 use crate::device::Device;
-#[cfg(feature = "pjrt")]
+#[cfg(any(feature = "pjrt", feature = "proxy"))]
 use crate::error::Result;
 
 /// The way to the devices of a runtime. A cheap clone.
@@ -69,6 +69,39 @@ impl Client {
     pub fn pjrt(plugin: impl AsRef<std::path::Path>, options: ClientOptions) -> Result<Self> {
         let options = ifrt_pjrt::CreateOptions::parse(&options.options)?;
         let client = ifrt_pjrt::PjrtClient::create(plugin.as_ref(), &options)?;
+        Ok(Self::from_ifrt(client))
+    }
+
+    /// A client of a server that has the devices, at `grpc://host:port` or
+    /// `grpc://unix:/path/to/socket`. Everything works as with a plugin in this process.
+    ///
+    /// If the connection is lost, everything that is pending and everything that is asked later fails
+    /// with UNAVAILABLE, and a new client has to be made.
+    ///
+    /// # Blocking
+    /// Until the server has told what it is, at most 30 seconds.
+    ///
+    /// # Errors
+    /// For a malformed address, for a server that cannot be reached or does not answer, and what the
+    /// server reports.
+    ///
+    /// # Mirrors
+    /// `JAX_PLATFORMS=proxy JAX_BACKEND_TARGET=…`.
+    #[cfg(feature = "proxy")]
+    pub fn proxy(address: &str) -> Result<Self> {
+        Self::proxy_with(address, crate::ProxyOptions::new())
+    }
+
+    /// As [`Client::proxy`], with options.
+    ///
+    /// # Blocking
+    /// As the options say.
+    ///
+    /// # Errors
+    /// As [`Client::proxy`].
+    #[cfg(feature = "proxy")]
+    pub fn proxy_with(address: &str, options: crate::ProxyOptions) -> Result<Self> {
+        let client = ifrt_proxy::client::ProxyClient::connect(address, options)?;
         Ok(Self::from_ifrt(client))
     }
 

@@ -40,6 +40,19 @@
 //! # fn main() {}
 //! ```
 //!
+//! The device may be far away. Only this line is another one:
+//!
+//! ```no_run
+//! # #[cfg(feature = "proxy")]
+//! # fn main() -> jax_api::Result<()> {
+//! # use jax_api::prelude::*;
+//! let client = Client::proxy("grpc://127.0.0.1:8470")?;
+//! # Ok(())
+//! # }
+//! # #[cfg(not(feature = "proxy"))]
+//! # fn main() {}
+//! ```
+//!
 //! # Where to go on
 //! - [`Client`] and [`Device`]: what there is.
 //! - [`device_put`], [`Placement`], [`Mesh`], [`NamedSharding`]: how data gets there.
@@ -54,7 +67,7 @@
 //!
 //! # What is not here
 //! - Tracing of Rust functions into programs, automatic differentiation.
-//! - Symbolic dimensions of exported functions, clients over the network.
+//! - Symbolic dimensions of exported functions.
 //! - DLPack. Its protocol hands raw pointers and callbacks to strangers, in both directions, so it
 //!   cannot be had without `unsafe`, which this project allows only at the plugin's C interface. [`Array::host_view`],
 //!   [`HostArray`](crate::HostArray) and owned `Vec`s in [`device_put`] move data without it.
@@ -93,6 +106,8 @@ pub use error::{Error, Result};
 pub use exported::{Exported, ExportedFn};
 pub use host_view::HostView;
 pub use ifrt::{DType, Status};
+#[cfg(feature = "proxy")]
+pub use ifrt_proxy::client::ClientOptions as ProxyOptions;
 pub use jaxlib_core::export::{Dim, ElementType, ExportedAval, TreeDef};
 pub use jaxlib_core::transfer_guard;
 pub use jaxlib_core::{

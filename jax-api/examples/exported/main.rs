@@ -213,9 +213,12 @@ fn client(options: &Options, devices: usize) -> Result<Client, Failure> {
             }
             Ok(client)
         }
-        ClientKind::Grpc(target) => Err(format!(
-            "{target}: this build has no client for the network; run without --client to use a \
-             plugin in this process"
+        #[cfg(feature = "proxy")]
+        ClientKind::Grpc(address) => Ok(Client::proxy(address)?),
+        #[cfg(not(feature = "proxy"))]
+        ClientKind::Grpc(address) => Err(format!(
+            "{address}: this build has no client for the network; build it with the feature proxy, \
+             or run without --client to use a plugin in this process"
         )
         .into()),
     }

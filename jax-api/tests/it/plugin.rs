@@ -5,6 +5,8 @@ mod deletion;
 mod examples;
 #[cfg(feature = "npz")]
 mod exported;
+#[cfg(feature = "proxy")]
+mod far;
 mod jit;
 
 use std::path::PathBuf;

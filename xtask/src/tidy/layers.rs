@@ -51,7 +51,7 @@ const CRATES: [&str; 6] = [
 ];
 
 /// Every edge between them that is allowed. A new line needs a commit of its own with a reason.
-const LAYERS: [(&str, &str, Kind); 17] = [
+const LAYERS: [(&str, &str, Kind); 18] = [
     // A crate's own test support.
     ("ifrt", "ifrt", Kind::Dev),
     ("ifrt-pjrt", "ifrt", Kind::Normal),
@@ -72,6 +72,7 @@ const LAYERS: [(&str, &str, Kind); 17] = [
     ("jax-api", "ifrt-pjrt", Kind::Optional),
     ("jax-api", "ifrt-pjrt", Kind::Dev),
     ("jax-api", "ifrt-proxy", Kind::Optional),
+    ("jax-api", "ifrt-proxy", Kind::Dev),
 ];
 
 /// Crates from outside that some of ours must not see, in any way.

@@ -77,6 +77,49 @@ fn cases() -> Vec<(String, PathBuf, Vec<PathBuf>)> {
     cases
 }
 
+#[cfg(feature = "proxy")]
+#[test]
+fn a_far_device() {
+    let server = super::far::serve(8);
+    let address = server.address().to_string();
+    let text = exits(example("far_device").arg(&address), 0);
+    assert!(text.lines().any(|line| line.starts_with("ok: ")), "{text}");
+    assert!(!text.contains("FAILED"), "{text}");
+    let lost = exits(example("far_device").env_remove("JAX_BACKEND_TARGET"), 2);
+    assert!(lost.contains("which server?"), "{lost}");
+    server.stop().unwrap();
+    let text = exits(example("far_device").arg(&address), 1);
+    assert!(text.contains("check the address"), "{text}");
+}
+
+#[cfg(feature = "proxy")]
+#[test]
+fn every_exported_function_far_away() {
+    let server = super::far::serve(8);
+    let one_device = super::far::serve(1);
+    for (name, model, archives) in cases() {
+        if name.starts_with("symbolic") || name == "custom_call_lapack" {
+            continue;
+        }
+        let server = if name.starts_with("sharded") {
+            &server
+        } else {
+            &one_device
+        };
+        for archive in &archives {
+            let mut command = example("exported");
+            command
+                .arg(&model)
+                .arg(archive)
+                .arg("--expect")
+                .arg(archive);
+            command.arg("--client").arg(server.address().to_string());
+            let text = exits(command.env_remove("PJRT_PLUGIN_LIBRARY_PATH"), 0);
+            assert!(text.contains("results are as expected"), "{name}: {text}");
+        }
+    }
+}
+
 #[test]
 fn every_exported_function() {
     let cases = cases();

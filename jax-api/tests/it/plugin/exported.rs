@@ -93,7 +93,10 @@ fn run(client: &Client, name: &str) {
 
 #[test]
 fn functions_on_one_device() {
-    let client = client(1);
+    run_on_one_device(&client(1));
+}
+
+pub(crate) fn run_on_one_device(client: &Client) {
     for name in [
         "add",
         "add-jax0.4.30",
@@ -114,7 +117,7 @@ fn functions_on_one_device() {
         "prng_key",
         "unused_arg",
     ] {
-        run(&client, name);
+        run(client, name);
     }
 }
 
@@ -126,7 +129,10 @@ fn a_function_with_linear_algebra() {
 
 #[test]
 fn functions_over_eight_devices() {
-    let client = client(8);
+    run_on_eight_devices(&client(8));
+}
+
+pub(crate) fn run_on_eight_devices(client: &Client) {
     for name in [
         "sharded8",
         "sharded8-jax0.4.30",
@@ -134,9 +140,9 @@ fn functions_over_eight_devices() {
         "sharded8-jax0.8.2",
         "sharded8-jax0.9.1",
     ] {
-        run(&client, name);
+        run(client, name);
     }
-    let f = load("sharded8").compile(&client).unwrap();
+    let f = load("sharded8").compile(client).unwrap();
     let mesh = Mesh::new(client.devices(), [("data", 4), ("model", 2)]).unwrap();
     let rows = NamedSharding::new(&mesh, P!["data", None]).unwrap();
     let columns = NamedSharding::new(&mesh, P![None, "model"]).unwrap();
@@ -187,12 +193,15 @@ fn what_a_file_says() {
 
 #[test]
 fn a_donated_argument() {
-    let client = client(1);
+    donates(&client(1));
+}
+
+pub(crate) fn donates(client: &Client) {
     let exported = load("donated");
-    let f = exported.compile(&client).unwrap();
+    let f = exported.compile(client).unwrap();
     let inputs = arrays("donated", "in", exported.in_avals());
-    let state = device_put(&inputs[0], &client).unwrap();
-    let gradient = device_put(&inputs[1], &client).unwrap();
+    let state = device_put(&inputs[0], client).unwrap();
+    let gradient = device_put(&inputs[1], client).unwrap();
     let outputs = f.call(args![donate(&state), &gradient]).unwrap();
     assert!(state.is_deleted() && !gradient.is_deleted());
     let expected = arrays("donated", "out", exported.out_avals());
@@ -244,9 +253,12 @@ fn functions_that_cannot_run_here() {
 
 #[test]
 fn ordered_effects_are_threaded_from_call_to_call() {
-    let client = client(1);
+    threads_effects(&client(1));
+}
+
+pub(crate) fn threads_effects(client: &Client) {
     let exported = load("ordered_effects");
-    let f = exported.compile(&client).unwrap();
+    let f = exported.compile(client).unwrap();
     let inputs: Vec<Array> = exported
         .in_avals()
         .iter()
@@ -255,7 +267,7 @@ fn ordered_effects_are_threaded_from_call_to_call() {
             let len = usize::try_from(aval.shape.num_elements()).unwrap();
             let bytes = vec![0; len * aval.dtype.byte_size().unwrap()];
             let host = HostArray::new(aval.dtype, aval.shape, bytes).unwrap();
-            device_put(&host, &client).unwrap()
+            device_put(&host, client).unwrap()
         })
         .collect();
     let args: Vec<jit::Arg<'_>> = inputs.iter().map(jit::Arg::from).collect();
