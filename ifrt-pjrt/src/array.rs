@@ -334,13 +334,20 @@ impl Array for PjrtArray {
                     self.single(sharding, buffer.spec().shape.clone(), content)
                 })
                 .collect(),
-            Content::Strings(strings) => shardings
-                .zip(&*strings)
-                .map(|(sharding, strings)| {
-                    let content = Content::Strings(Arc::new([Arc::clone(strings)]));
-                    self.single(sharding, self.spec.shape.clone(), content)
-                })
-                .collect(),
+            Content::Strings(strings) => {
+                let shapes = self
+                    .spec
+                    .sharding
+                    .shard_shapes(&self.spec.shape, ShardSemantics::Addressable)?;
+                shardings
+                    .zip(&*strings)
+                    .zip(shapes)
+                    .map(|((sharding, strings), shape)| {
+                        let content = Content::Strings(Arc::new([Arc::clone(strings)]));
+                        self.single(sharding, shape, content)
+                    })
+                    .collect()
+            }
             Content::Failed(status) => {
                 let shapes = self
                     .spec

@@ -7,6 +7,7 @@ mod assemble;
 mod copy;
 mod make;
 mod platform_id;
+mod reshard;
 
 use std::collections::HashMap;
 use std::fmt;
@@ -419,6 +420,15 @@ impl Client for PjrtClient {
         copy: ArrayCopySemantics,
     ) -> Result<Vec<ArrayRef>> {
         copy::bitcast_arrays(&self.arc()?, arrays, specs, copy)
+    }
+
+    fn reshard_arrays(
+        &self,
+        arrays: &[ArrayRef],
+        specs: &[ArraySpec],
+        copy: ArrayCopySemantics,
+    ) -> Result<Vec<ArrayRef>> {
+        reshard::reshard_arrays(&self.arc()?, arrays, specs, copy)
     }
 }
 

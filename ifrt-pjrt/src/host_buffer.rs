@@ -102,7 +102,11 @@ pub(crate) fn pack(buffer: &HostBuffer<'_>, strides: &[i64]) -> Result<Vec<u8>> 
     Ok(out)
 }
 
-fn zeroed(len: usize) -> Result<Vec<u8>> {
+/// Zeros in host memory.
+///
+/// # Errors
+/// RESOURCE_EXHAUSTED without memory for them.
+pub(crate) fn zeroed(len: usize) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     out.try_reserve_exact(len).map_err(|error| {
         Status::resource_exhausted(format!("no {len} bytes of host memory: {error}"))

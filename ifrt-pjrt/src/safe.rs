@@ -40,6 +40,8 @@
 //!   of the event that ends the use.
 //! - **S12 (threads)** The C API allows calls from every thread on every object, with the one
 //!   exception of external references, of which a buffer has one at a time.
+//! - **S13 (exit)** What the process calls when it ends takes nothing, is never unloaded and does not
+//!   unwind.
 
 pub(crate) mod api;
 pub(crate) mod buffer;
@@ -49,6 +51,7 @@ pub(crate) mod dtype;
 pub(crate) mod error;
 pub(crate) mod event;
 pub(crate) mod executable;
+mod exit;
 #[cfg(feature = "lapack")]
 pub(crate) mod ffi;
 pub(crate) mod handle;

@@ -260,6 +260,8 @@ opaque! {
     LoadedExecutable;
     /// State that a caller hands to custom calls.
     ExecuteContext;
+    /// The right to say once what an alias buffer holds.
+    FulfillAliasBufferCallback;
     /// A layout as the layouts extension passes it.
     LayoutsMemoryLayout;
 }

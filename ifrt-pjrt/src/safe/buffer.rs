@@ -5,6 +5,7 @@
 
 mod copy;
 mod from_host;
+mod promised;
 mod to_host;
 
 use std::sync::atomic::AtomicBool;
@@ -132,6 +133,20 @@ impl Buffer {
     pub(crate) fn pin(&self) -> Result<Pinned<'_>> {
         loop {
             match self.try_pin(Use::Shared) {
+                Ok(pinned) => return Ok(pinned),
+                Err(Refused::Dead) => return Err(Status::invalid_argument(GONE)),
+                Err(Refused::Busy) => self.pins.wait_while_busy(),
+            }
+        }
+    }
+
+    /// Keeps the buffer alone for a call that consumes it. Waits for its users.
+    ///
+    /// # Errors
+    /// INVALID_ARGUMENT if it was deleted or donated.
+    fn pin_exclusively(&self) -> Result<Pinned<'_>> {
+        loop {
+            match self.try_pin(Use::Exclusive) {
                 Ok(pinned) => return Ok(pinned),
                 Err(Refused::Dead) => return Err(Status::invalid_argument(GONE)),
                 Err(Refused::Busy) => self.pins.wait_while_busy(),

@@ -10,6 +10,7 @@ use ifrt::{Completion, Promise, Result, Status};
 
 use super::api::Api;
 use super::bytes::{lent, lent_text};
+use super::exit;
 use super::handle::Handle;
 use super::named_value::NamedValues;
 use super::reaper::Reaper;
@@ -284,6 +285,7 @@ impl Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         let (api, raw, promise) = (self.api, self.raw, self.promise.take());
+        exit::wait_for(self.gone.clone());
         self.reaper.close(move || {
             let mut args = ClientDestroyArgs {
                 client: raw.as_ptr(),

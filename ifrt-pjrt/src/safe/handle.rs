@@ -18,6 +18,7 @@ impl Opaque for sys::Device {}
 impl Opaque for sys::Error {}
 impl Opaque for sys::Event {}
 impl Opaque for sys::Executable {}
+impl Opaque for sys::FulfillAliasBufferCallback {}
 impl Opaque for sys::LayoutsMemoryLayout {}
 impl Opaque for sys::LoadedExecutable {}
 impl Opaque for sys::Memory {}

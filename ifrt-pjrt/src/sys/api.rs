@@ -177,8 +177,10 @@ pjrt_table! {
         936 "PJRT_Client_CreateUninitializedBuffer" 69;
         944 "PJRT_Client_UpdateGlobalProcessInfo" 73;
         952 "PJRT_TopologyDescription_Deserialize" 75;
-        960 "PJRT_Client_CreateAliasBuffer" 77;
-        968 "PJRT_Client_FulfillAliasBuffer" 77;
+        960 "PJRT_Client_CreateAliasBuffer" 77
+            => ClientCreateAliasBuffer(ClientCreateAliasBufferArgs);
+        968 "PJRT_Client_FulfillAliasBuffer" 77
+            => ClientFulfillAliasBuffer(ClientFulfillAliasBufferArgs);
         976 "PJRT_LoadedExecutable_GetDeviceAssignment" 79
             => LoadedExecutableGetDeviceAssignment(LoadedExecutableGetDeviceAssignmentArgs);
         984 "PJRT_Client_CreateErrorBuffer" 82

@@ -3,7 +3,10 @@
 use std::ffi::c_void;
 
 use super::buffer::MemoryLayout;
-use super::{Buffer, CBool, Client, Device, Event, ExtensionBase, LoadedExecutable, Memory};
+use super::{
+    Buffer, CBool, Client, Device, Event, ExtensionBase, FulfillAliasBufferCallback,
+    LoadedExecutable, Memory,
+};
 use super::{Sized0, UnusedCallback};
 
 /// What a [`NamedValue`] holds.
@@ -162,5 +165,28 @@ pjrt_struct! {
         88 buffer: *mut Buffer,
         96 payload: *const NamedValue => 103,
         104 num_payload: usize => 103,
+    }
+
+    /// Arguments of `PJRT_Client_CreateAliasBuffer`. Without a layout some plugins abort later.
+    ClientCreateAliasBufferArgs: 80 {
+        16 client: *mut Client,
+        24 memory: *mut Memory,
+        32 shape_dims: *const i64,
+        40 shape_num_dims: usize,
+        48 shape_element_type: i32,
+        56 shape_layout: *mut MemoryLayout,
+        64 alias_buffer: *mut Buffer,
+        72 fulfill_alias_buffer_cb: *mut FulfillAliasBufferCallback,
+    }
+
+    /// Arguments of `PJRT_Client_FulfillAliasBuffer`: a buffer, which is consumed, or an error. The
+    /// callback is consumed whatever the call answers.
+    ClientFulfillAliasBufferArgs: 64 {
+        16 client: *mut Client,
+        24 buffer: *mut Buffer,
+        32 status_code: i32,
+        40 error_message: *const u8,
+        48 error_message_size: usize,
+        56 fulfill_alias_buffer_cb: *mut FulfillAliasBufferCallback,
     }
 }

@@ -65,6 +65,8 @@ fn struct_sizes_do_not_count_padding() {
     check::<buffer::MemoryLayout>(76, 80);
     check::<client::ClientCreateArgs>(88, 88);
     check::<client::ClientCreateErrorBufferArgs>(112, 112);
+    check::<client::ClientCreateAliasBufferArgs>(80, 80);
+    check::<client::ClientFulfillAliasBufferArgs>(64, 64);
     check::<executable::ExecuteOptions>(144, 144);
     check::<executable::ExecutableDeserializeAndLoadArgs>(72, 72);
     check::<executable::ExecutableGetCompiledMemoryStatsArgs>(144, 144);

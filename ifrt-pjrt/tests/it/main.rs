@@ -16,6 +16,7 @@ mod ffi;
 mod host;
 mod plugin;
 mod rearrange;
+mod reshard;
 mod run;
 mod serialized;
 mod spmd;

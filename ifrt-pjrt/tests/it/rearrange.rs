@@ -290,19 +290,3 @@ fn bytes_are_seen_as_another_type() {
     assert_eq!(z[0].shape().dims(), [1, 2]);
     assert_eq!(fetch(&z[0]), [1.0, -2.0]);
 }
-
-#[test]
-fn what_this_runtime_does_not_do_says_so() {
-    let client = client(1);
-    let x = put(&client, &[2], &[1.0, 2.0]);
-    let spec = ArraySpec {
-        dtype: DType::F32,
-        shape: shape(&[2]),
-        sharding: on(&client, 0),
-        layout: None,
-    };
-    let error = client
-        .reshard_arrays(&[x], &[spec], DonateInput)
-        .unwrap_err();
-    assert_eq!(error.code(), Code::Unimplemented);
-}

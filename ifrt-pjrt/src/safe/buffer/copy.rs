@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use ifrt::{Result, Status};
+use ifrt::Result;
 
-use super::{Buffer, Placement, ShardSpec, Use};
-use crate::messages::GONE;
+use super::{Buffer, Placement, ShardSpec};
 use crate::safe::dtype;
 use crate::safe::layout::RawLayout;
-use crate::safe::pin::Refused;
 use crate::sys::api::{BufferBitcast, BufferCopyToDevice, BufferCopyToMemory};
 use crate::sys::buffer::{BufferBitcastArgs, BufferCopyToDeviceArgs, BufferCopyToMemoryArgs};
 
@@ -56,13 +54,7 @@ impl Buffer {
         let dims = spec.shape.dims();
         let layout = RawLayout::descending(dims.len());
         let mut layout = layout.raw();
-        let mut pinned = loop {
-            match self.try_pin(Use::Exclusive) {
-                Ok(pinned) => break pinned,
-                Err(Refused::Dead) => return Err(Status::invalid_argument(GONE)),
-                Err(Refused::Busy) => self.wait_while_busy(),
-            }
-        };
+        let mut pinned = self.pin_exclusively()?;
         let mut args = BufferBitcastArgs {
             buffer: pinned.raw(),
             element_type,

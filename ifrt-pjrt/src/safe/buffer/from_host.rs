@@ -176,10 +176,10 @@ impl Buffer {
     }
 }
 
-type Target = (*mut crate::sys::Device, *mut crate::sys::Memory);
+pub(super) type Target = (*mut crate::sys::Device, *mut crate::sys::Memory);
 
 /// The device or, where the plugin knows memories, the memory; never both and never neither.
-fn target(client: &Client, placement: Placement) -> Result<Target> {
+pub(super) fn target(client: &Client, placement: Placement) -> Result<Target> {
     Ok(match placement.memory {
         Some(memory) => (std::ptr::null_mut(), client.memory_at(memory)?.raw.as_ptr()),
         None => (
@@ -199,7 +199,7 @@ fn keep_forever(bytes: Bytes) {
 }
 
 /// The struct form of a layout that is not the default.
-fn custom(client: &Client, layout: &Layout, rank: usize) -> Result<RawLayout> {
+pub(super) fn custom(client: &Client, layout: &Layout, rank: usize) -> Result<RawLayout> {
     if layout.minor_to_major().len() != rank {
         return Err(Status::invalid_argument(format!(
             "the layout {layout} is not for an array with {rank} dimensions"

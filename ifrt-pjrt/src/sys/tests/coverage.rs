@@ -118,6 +118,16 @@ const WRAPPED: &[(&str, &str, &str)] = &[
         "it::run::errors_travel_through_programs",
     ),
     (
+        "ClientCreateAliasBuffer",
+        "safe/buffer/promised.rs",
+        "it::reshard::sources_that_are_not_ready_are_waited_for_by_nobody",
+    ),
+    (
+        "ClientFulfillAliasBuffer",
+        "safe/buffer/promised.rs",
+        "it::reshard::sources_that_are_not_ready_are_waited_for_by_nobody",
+    ),
+    (
         "DeviceDescriptionId",
         "safe/client/enumerate.rs",
         "it::create::a_client_tells_its_devices_and_memories",
