@@ -102,6 +102,7 @@ impl Client {
             reaper.close(|| {});
             return Err(status);
         }
+        exit::follow();
         let raw = match Handle::new(args.client, "PJRT_Client_Create") {
             Ok(raw) => raw,
             Err(status) => {
@@ -285,7 +286,11 @@ impl Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         let (api, raw, promise) = (self.api, self.raw, self.promise.take());
-        exit::wait_for(self.gone.clone());
+        if !exit::may_destroy(self.gone.clone()) {
+            // The process is ending and takes everything along.
+            self.reaper.close(|| {});
+            return;
+        }
         self.reaper.close(move || {
             let mut args = ClientDestroyArgs {
                 client: raw.as_ptr(),

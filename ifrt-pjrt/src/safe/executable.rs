@@ -9,6 +9,7 @@ use ifrt::Result;
 
 use super::bytes::{lent, lent_list};
 use super::client::Client;
+use super::exit;
 use super::handle::Handle;
 use crate::sys::api::{
     ClientCompile, ExecutableDeserializeAndLoad, ExecutableDestroy, ExecutableNumOutputs,
@@ -92,6 +93,7 @@ impl LoadedExecutable {
     }
 
     fn from_raw(client: &Client, raw: Handle<sys::LoadedExecutable>) -> Result<Arc<Self>> {
+        exit::follow();
         let api = client.api();
         let loaded = Loaded {
             client,
