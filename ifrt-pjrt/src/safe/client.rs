@@ -286,11 +286,6 @@ impl Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         let (api, raw, promise) = (self.api, self.raw, self.promise.take());
-        if !exit::may_destroy(self.gone.clone()) {
-            // The process is ending and takes everything along.
-            self.reaper.close(|| {});
-            return;
-        }
         self.reaper.close(move || {
             let mut args = ClientDestroyArgs {
                 client: raw.as_ptr(),

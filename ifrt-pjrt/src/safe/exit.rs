@@ -1,50 +1,63 @@
-//! The end of the process while clients are being destroyed.
+//! The end of the process while something is being destroyed.
 //!
-//! A client is destroyed on a thread of its own, which a process that ends does not wait for; the
-//! plugin's statics would go while that thread still uses them, and some plugins abort then. So the
-//! process waits for clients that are on their way out, and what comes later stays as it is.
+//! Buffers, executables and clients are destroyed on threads that a process that ends does not wait
+//! for; the plugin's statics would go while such a thread still uses them, and some plugins abort
+//! then. So the process waits for what is being destroyed, and what comes later stays as it is.
 
 use std::ffi::c_int;
 use std::panic::catch_unwind;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
-
-use ifrt::Completion;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Destroying a client waits for running programs. A process that is to end does so for this long.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A plugin makes its statics when it is first used for something; these many uses are followed.
-const FOLLOWED_USES: u32 = 32;
+const FOLLOWED_USES: u32 = 64;
 
-static ENDING: Mutex<Ending> = Mutex::new(Ending {
-    has_begun: false,
-    clients: Vec::new(),
+static STATE: Mutex<State> = Mutex::new(State {
+    is_ending: false,
+    passes: 0,
 });
 
-struct Ending {
+static ALL_BACK: Condvar = Condvar::new();
+
+struct State {
     /// The process is ending.
-    has_begun: bool,
-    /// Each is ready when its client is gone.
-    clients: Vec<Completion>,
+    is_ending: bool,
+    /// How many passes are out.
+    passes: usize,
+}
+
+/// The permission to destroy something, for which a process that ends waits to be given back.
+#[derive(Debug)]
+pub(super) struct Pass(());
+
+impl Pass {
+    /// `None` if the process is ending, and takes everything along.
+    pub(super) fn take() -> Option<Self> {
+        let mut state = lock();
+        if state.is_ending {
+            return None;
+        }
+        state.passes += 1;
+        Some(Self(()))
+    }
+}
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        let mut state = lock();
+        state.passes -= 1;
+        if state.is_ending && state.passes == 0 {
+            ALL_BACK.notify_all();
+        }
+    }
 }
 
 unsafe extern "C" {
     fn atexit(f: extern "C" fn()) -> c_int;
-}
-
-/// Whether a client may still be destroyed; if so, a process that ends will wait until it is gone.
-pub(super) fn may_destroy(gone: Completion) -> bool {
-    let mut ending = lock();
-    if ending.has_begun {
-        return false;
-    }
-    ending.clients.retain(|other| !other.is_ready());
-    ending.clients.push(gone);
-    drop(ending);
-    register();
-    true
 }
 
 /// To be called after the plugin has done something of a new kind.
@@ -53,15 +66,12 @@ pub(super) fn may_destroy(gone: Completion) -> bool {
 /// it has made by now.
 pub(super) fn follow() {
     static USES: AtomicU32 = AtomicU32::new(0);
-    if USES.fetch_add(1, Ordering::Relaxed) < FOLLOWED_USES {
-        register();
+    if USES.fetch_add(1, Ordering::Relaxed) >= FOLLOWED_USES {
+        return;
     }
-}
-
-fn register() {
     // SAFETY: S13.
     if unsafe { atexit(wait) } != 0 {
-        tracing::warn!("a process that ends now will not wait for its clients");
+        tracing::warn!("a process that ends now will not wait for what is being destroyed");
     }
 }
 
@@ -69,17 +79,13 @@ fn register() {
 extern "C" fn wait() {
     // An unwinding panic must not reach C, and there is nobody left to tell.
     let _waited = catch_unwind(|| {
-        let mut ending = lock();
-        ending.has_begun = true;
-        let clients = std::mem::take(&mut ending.clients);
-        drop(ending);
-        let deadline = Instant::now() + PATIENCE;
-        for gone in clients {
-            gone.wait_timeout(deadline.saturating_duration_since(Instant::now()));
-        }
+        let mut state = lock();
+        state.is_ending = true;
+        let waited = ALL_BACK.wait_timeout_while(state, PATIENCE, |state| state.passes > 0);
+        drop(waited);
     });
 }
 
-fn lock() -> MutexGuard<'static, Ending> {
-    ENDING.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock() -> MutexGuard<'static, State> {
+    STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }

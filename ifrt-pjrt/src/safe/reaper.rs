@@ -17,6 +17,8 @@ use std::time::Duration;
 
 use ifrt::{Result, Status};
 
+use super::exit::Pass;
+
 type Job = Box<dyn FnOnce() + Send>;
 
 /// How long the thread waits before it looks for jobs again.
@@ -55,9 +57,18 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn push(&self, job: Job, close: bool) {
+    fn push(&self, job: impl FnOnce() + Send + 'static, close: bool) {
+        let Some(pass) = Pass::take() else {
+            // The process is ending. What the job owns must not be destroyed here either.
+            let _kept = std::mem::ManuallyDrop::new(job);
+            return;
+        };
+        let job = move || {
+            job();
+            drop(pass);
+        };
         let mut state = self.lock();
-        state.jobs.push_back(job);
+        state.jobs.push_back(Box::new(job));
         state.closed |= close;
         let asleep = std::mem::take(&mut state.asleep);
         drop(state);
@@ -124,12 +135,12 @@ impl Reaper {
 
     /// Hands over a job. Never blocks.
     pub(crate) fn push(&self, job: impl FnOnce() + Send + 'static) {
-        self.0.push(Box::new(job), false);
+        self.0.push(job, false);
     }
 
     /// Hands over the last job; the thread ends after it.
     pub(crate) fn close(&self, job: impl FnOnce() + Send + 'static) {
-        self.0.push(Box::new(job), true);
+        self.0.push(job, true);
     }
 }
 
