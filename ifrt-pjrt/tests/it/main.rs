@@ -11,6 +11,7 @@ mod bad_input;
 mod create;
 mod deletion;
 mod donation;
+mod faults;
 #[cfg(feature = "lapack")]
 mod ffi;
 mod host;
