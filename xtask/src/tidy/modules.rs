@@ -29,7 +29,7 @@ const RULES: [Rule; 7] = [
             "ifrt-pjrt/src/safe/",
             // The other side of the C ABI: a plugin for tests.
             "ifrt-pjrt/examples/fake_plugin.rs",
-            "ifrt-pjrt/examples/fake_plugin/",
+            "ifrt-pjrt/examples/faulty_plugin.rs",
         ],
         reason: "only ifrt-pjrt::{sys,safe} contain unsafe code",
     },
