@@ -13,6 +13,7 @@ import pathlib
 import time
 
 # Importing a module registers its groups.
+import demo_groups.answers
 import demo_groups.computing
 import demo_groups.data
 import demo_groups.deletion
