@@ -21,6 +21,7 @@ mod contexts;
 mod deletion;
 mod errors;
 mod executables;
+mod far;
 mod handshake;
 mod host_buffers;
 mod init;
