@@ -3,9 +3,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use ifrt::ArrayRef;
 use ifrt::conformance::ProgramKind;
 use ifrt::proto::tensorflow::StatusProto;
+use ifrt::value::to_values;
+use ifrt::{ArrayRef, Client};
 use ifrt_proxy::client::ProxyClient;
 use ifrt_proxy::proto::xla::ifrt::proxy::IfrtResponse;
 use ifrt_proxy::proto::xla::ifrt::proxy::ifrt_request::Request as Body;
@@ -124,9 +125,7 @@ fn a_thousand_deletions_are_few_messages() {
     let middle = Middle::start();
     let client = connect(&middle.address);
     let arrays: Vec<ArrayRef> = (0..1000).map(|_| put(&client)).collect();
-    for array in &arrays {
-        super::result(&array.ready()).unwrap();
-    }
+    super::result(&client.ready(&to_values(&arrays))).unwrap();
     let began = Instant::now();
     for array in arrays {
         array.delete().detach();
@@ -150,7 +149,7 @@ fn a_thousand_deletions_are_few_messages() {
 /// What shares buffers dies together, and that is known here.
 #[test]
 fn aliases_die_together_without_asking() {
-    use ifrt::{ArrayCopySemantics, Client, ShardSemantics, Value};
+    use ifrt::{ArrayCopySemantics, ShardSemantics, Value};
     let middle = Middle::start();
     let client = connect(&middle.address);
     let array = put(&client);
