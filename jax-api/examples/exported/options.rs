@@ -61,7 +61,9 @@ impl FromStr for ClientKind {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "pjrt" => Ok(Self::Pjrt),
-            _ if text.starts_with("grpc://") => Ok(Self::Grpc(text.to_owned())),
+            _ if text.starts_with("grpc://") || text.starts_with("grpcs://") => {
+                Ok(Self::Grpc(text.to_owned()))
+            }
             _ => Err(
                 "expected pjrt, or the address of a server such as grpc://127.0.0.1:8470".into(),
             ),

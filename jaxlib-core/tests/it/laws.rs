@@ -4,6 +4,7 @@
 //! fail if it did not hold. A model test compares every array with the model after every command, so
 //! it stands for many laws at once. `model::` and `laws::` are property tests, over the fake with
 //! every fault and its witness; those marked P also run over the CPU plugin.
+//! The model tests run over a server over the fake, too (`…_on_a_server`).
 //! `PROPTEST_CASES` sets the number of cases; `cargo xtask test --all` takes 10,000.
 //!
 //! | law | what it says | tests |

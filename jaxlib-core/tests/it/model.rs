@@ -479,7 +479,41 @@ proptest! {
     }
 }
 
+/// A case over a server takes ten times as long, so there are a tenth of them.
+fn far_cases() -> ProptestConfig {
+    let config = ProptestConfig::default();
+    ProptestConfig {
+        cases: (config.cases / 10).max(1),
+        ..config
+    }
+}
+
+proptest! {
+    #![proptest_config(far_cases())]
+
+    #[test]
+    fn arrays_on_a_server_behave_as_the_model(
+        commands in proptest::collection::vec(command(), 1..40),
+        seed in any::<u64>(),
+        percent in prop_oneof![Just(0_u8), Just(50), Just(100)],
+    ) {
+        FAR.with(|(world, ground)| {
+            world.witness.forget();
+            world.fake.faults().clear();
+            let gate = spoil(world, seed, percent);
+            run(ground, &commands, Some(&gate));
+            world.wait_until_empty();
+        });
+    }
+}
+
 thread_local! {
+    /// A server is worth keeping for the next case.
+    static FAR: (&'static World, &'static Ground<'static>) = {
+        let world: &World = Box::leak(Box::new(World::far()));
+        (world, Box::leak(Box::new(Ground::new(world, Dialect::Fake))))
+    };
+
     /// Compiled programs are worth keeping for the next case.
     static ON_CPU: (&'static CpuWorld, Ground<'static>) = {
         let world: &CpuWorld = Box::leak(Box::new(CpuWorld::new()));

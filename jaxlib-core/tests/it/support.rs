@@ -2,10 +2,12 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ifrt::fake::{FakeClient, FakeOptions};
 use ifrt::{DType, DeviceList, HostBuffer, HostData, Shape};
+use ifrt_proxy::client::{ClientOptions, ProxyClient};
+use ifrt_proxy::server::{Background, Server};
 use jaxlib_core::{
     Array, Client, CompileRequest, LoadedExecutable, Mesh, NamedSharding, PartitionSpec, Sharding,
     Target, device_put,
@@ -26,6 +28,8 @@ pub(crate) struct Stage {
 pub(crate) struct World {
     stage: Stage,
     pub(crate) fake: Arc<FakeClient>,
+    /// What stands between the client and the fake; dropped last.
+    server: Option<Background>,
 }
 
 impl Deref for World {
@@ -49,11 +53,46 @@ impl World {
         Self {
             stage: Stage::new(Arc::clone(&fake) as _),
             fake,
+            server: None,
+        }
+    }
+
+    /// A stage over a server over a fake.
+    pub(crate) fn far() -> Self {
+        let fake = FakeClient::new(FakeOptions {
+            num_devices: 8,
+            ..FakeOptions::default()
+        });
+        let address = "grpc://127.0.0.1:0".parse().unwrap();
+        let server = Server::builder(Arc::clone(&fake) as _)
+            .build()
+            .in_background(&address)
+            .unwrap();
+        let address = server.address().to_string();
+        let client = ProxyClient::connect(&address, ClientOptions::new()).unwrap();
+        Self {
+            stage: Stage::new(client),
+            fake,
+            server: Some(server),
+        }
+    }
+
+    /// Waits until the runtime has freed everything.
+    pub(crate) fn wait_until_empty(&self) {
+        let began = Instant::now();
+        while self.fake.live_buffers() > 0 {
+            assert!(
+                began.elapsed() < DEADLINE,
+                "{} buffers after everything was dropped",
+                self.fake.live_buffers()
+            );
+            std::thread::yield_now();
         }
     }
 
     /// Client, fake and witness, apart.
     pub(crate) fn into_parts(self) -> (Client, Arc<FakeClient>, Arc<Witness>) {
+        assert!(self.server.is_none(), "the server would be gone");
         (self.stage.client, self.fake, self.stage.witness)
     }
 }

@@ -51,7 +51,7 @@ const CRATES: [&str; 6] = [
 ];
 
 /// Every edge between them that is allowed. A new line needs a commit of its own with a reason.
-const LAYERS: [(&str, &str, Kind); 18] = [
+const LAYERS: [(&str, &str, Kind); 19] = [
     // A crate's own test support.
     ("ifrt", "ifrt", Kind::Dev),
     ("ifrt-pjrt", "ifrt", Kind::Normal),
@@ -65,6 +65,8 @@ const LAYERS: [(&str, &str, Kind); 18] = [
     ("jaxlib-core", "ifrt", Kind::Normal),
     ("jaxlib-core", "ifrt", Kind::Dev),
     ("jaxlib-core", "ifrt-pjrt", Kind::Dev),
+    // The laws of deletion hold over a server as well.
+    ("jaxlib-core", "ifrt-proxy", Kind::Dev),
     ("jax-api", "ifrt", Kind::Normal),
     ("jax-api", "ifrt", Kind::Dev),
     ("jax-api", "jaxlib-core", Kind::Normal),

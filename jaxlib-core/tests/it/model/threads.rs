@@ -8,7 +8,7 @@ use jaxlib_core::{Arg, Array, Kind, LoadedExecutable};
 use proptest::prelude::*;
 
 use super::ground::{Dialect, Ground, Place};
-use super::{ON_CPU, check_handles, spoil};
+use super::{FAR, ON_CPU, check_handles, far_cases, spoil};
 use crate::support::{World, read};
 
 #[derive(Clone, Debug)]
@@ -177,6 +177,28 @@ proptest! {
             run(ground, &scripts);
             world.stage.drain();
             check_handles(&world.stage);
+            world.wait_until_empty();
+        });
+    }
+}
+
+proptest! {
+    #![proptest_config(far_cases())]
+
+    #[test]
+    fn threads_see_one_truth_on_a_server(
+        scripts in scripts(),
+        seed in any::<u64>(),
+        percent in prop_oneof![Just(0_u8), Just(50)],
+    ) {
+        FAR.with(|(world, ground)| {
+            world.witness.forget();
+            world.fake.faults().clear();
+            let gate = spoil(world, seed, percent);
+            run(ground, &scripts);
+            gate.open();
+            world.drain();
+            check_handles(world);
             world.wait_until_empty();
         });
     }
