@@ -159,6 +159,16 @@ impl Child {
         &self.name
     }
 
+    /// The number of its process.
+    pub(crate) fn id(&self) -> i32 {
+        self.group.as_raw_nonzero().get()
+    }
+
+    /// How the child ended, if it has.
+    pub(crate) fn status(&self) -> Option<ExitStatus> {
+        self.shared.lock().status
+    }
+
     /// Sends a signal to the child and all that it started; nothing happens if it has ended.
     ///
     /// # Errors

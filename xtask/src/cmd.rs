@@ -5,6 +5,7 @@ pub(crate) mod codegen;
 pub(crate) mod conformance;
 pub(crate) mod demo;
 pub(crate) mod doctor;
+pub(crate) mod jax_tests;
 pub(crate) mod mutants;
 pub(crate) mod serve;
 pub(crate) mod setup;

@@ -46,6 +46,8 @@ enum Command {
     Test(cmd::test::TestArgs),
     /// Run the conformance suite of the contract on one backend
     Conformance(cmd::conformance::ConformanceArgs),
+    /// Run JAX's own tests in process and through the server, and compare test by test
+    JaxTests(cmd::jax_tests::JaxTestsArgs),
     /// Plant bugs in the deletion of arrays and check that the tests find them
     Mutants(cmd::mutants::MutantsArgs),
     /// Check layers, rooms, sizes, documents and licences
@@ -66,6 +68,7 @@ fn main() -> ExitCode {
         Command::Demo(args) => cmd::demo::run(&workspace, &args),
         Command::Test(args) => cmd::test::run(&workspace, &args),
         Command::Conformance(args) => cmd::conformance::run(&workspace, &args),
+        Command::JaxTests(args) => cmd::jax_tests::run(&workspace, &args),
         Command::Mutants(args) => cmd::mutants::run(&workspace, &args),
         Command::Tidy(args) => cmd::tidy::run(&workspace, &args),
         Command::Codegen(args) => cmd::codegen::run(&args),

@@ -179,14 +179,41 @@ fn pip(python: &Path, action: &str) -> Command {
 }
 
 fn install_jax(workspace: &Workspace, python: &Path, venv: &str) -> Result<Outcome> {
-    let path = workspace.path(REQUIREMENTS);
-    let requirements =
-        fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-    let stamp = Stamp::new(workspace, "jax", &[&requirements, venv])?;
+    install_once(workspace, python, "jax", REQUIREMENTS, venv)
+}
+
+/// Installs a file of requirements into the private environment, which is made before.
+///
+/// # Errors
+/// The file cannot be read, pip fails, or another setup is at work.
+pub(crate) fn install(
+    workspace: &Workspace,
+    python: &Path,
+    name: &str,
+    requirements: &str,
+) -> Result<Outcome> {
+    let _lock = stamp::lock(workspace)?;
+    let venv = Stamp::new(workspace, "venv", &["1"])?
+        .note()
+        .unwrap_or_default();
+    install_once(workspace, python, name, requirements, &venv)
+}
+
+/// Installs a file of requirements, unless it was into the environment with the note `venv`.
+fn install_once(
+    workspace: &Workspace,
+    python: &Path,
+    name: &str,
+    requirements: &str,
+    venv: &str,
+) -> Result<Outcome> {
+    let path = workspace.path(requirements);
+    let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+    let stamp = Stamp::new(workspace, name, &[&text, venv])?;
     if stamp.note().is_some() {
         return Ok(Outcome::UpToDate);
     }
-    announce("jax and jaxlib");
+    announce(name);
     stamp.clear()?;
     let mut command = pip(python, "install");
     command
@@ -197,10 +224,12 @@ fn install_jax(workspace: &Workspace, python: &Path, venv: &str) -> Result<Outco
             "--requirement",
         ])
         .arg(&path);
-    child::run("pip install", &mut command, DOWNLOAD_DEADLINE).context(
-        "pip could not install JAX (its reason stands above); it needs a package index, which \
-         PIP_INDEX_URL or pip's own configuration names",
-    )?;
+    child::run("pip install", &mut command, DOWNLOAD_DEADLINE).with_context(|| {
+        format!(
+            "pip could not install {requirements} (its reason stands above); it needs a package \
+             index, which PIP_INDEX_URL or pip's own configuration names"
+        )
+    })?;
     let versions = jax_versions(python)?;
     stamp.set(&versions)?;
     Ok(Outcome::Note(versions))
@@ -214,6 +243,16 @@ pub(crate) fn jax_versions(python: &Path) -> Result<String> {
     let script = "import jax, jaxlib; print('jax', jax.__version__, 'jaxlib', jaxlib.__version__)";
     let mut command = Command::new(python);
     command.args(["-I", "-c", script]);
+    child::output("import jax", &mut command, LOCAL_DEADLINE)
+}
+
+/// The version of JAX that the environment really imports.
+///
+/// # Errors
+/// JAX cannot be imported.
+pub(crate) fn jax_version(python: &Path) -> Result<String> {
+    let mut command = Command::new(python);
+    command.args(["-I", "-c", "import jax; print(jax.__version__)"]);
     child::output("import jax", &mut command, LOCAL_DEADLINE)
 }
 
