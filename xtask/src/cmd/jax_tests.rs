@@ -88,8 +88,9 @@ pub(crate) fn run(workspace: &Workspace, args: &JaxTestsArgs) -> Result<()> {
     let files = files(args, &checkout)?;
     let known = Known::read(workspace)?;
     let ready = setup::ensure(workspace, &args.setup)?;
-    step("what the tests need", || {
-        setup::install(workspace, &ready.python, "jax-tests", REQUIREMENTS)
+    let stamp = ("jax-tests", "what the tests need");
+    step(stamp.1, || {
+        setup::install(workspace, &ready.python, stamp, REQUIREMENTS)
     })?;
     checkout.check(&setup::jax_version(&ready.python)?)?;
     let binary = work("server", || build::release(workspace, SERVER))?;

@@ -179,41 +179,43 @@ fn pip(python: &Path, action: &str) -> Command {
 }
 
 fn install_jax(workspace: &Workspace, python: &Path, venv: &str) -> Result<Outcome> {
-    install_once(workspace, python, "jax", REQUIREMENTS, venv)
+    let stamp = ("jax", "jax and jaxlib");
+    install_once(workspace, python, stamp, REQUIREMENTS, venv)
 }
 
-/// Installs a file of requirements into the private environment, which is made before.
+/// Installs a file of requirements into the private environment, which is made before. `stamp` is
+/// the name of the stamp and that of the step.
 ///
 /// # Errors
 /// The file cannot be read, pip fails, or another setup is at work.
 pub(crate) fn install(
     workspace: &Workspace,
     python: &Path,
-    name: &str,
+    stamp: (&str, &str),
     requirements: &str,
 ) -> Result<Outcome> {
     let _lock = stamp::lock(workspace)?;
     let venv = Stamp::new(workspace, "venv", &["1"])?
         .note()
         .unwrap_or_default();
-    install_once(workspace, python, name, requirements, &venv)
+    install_once(workspace, python, stamp, requirements, &venv)
 }
 
 /// Installs a file of requirements, unless it was into the environment with the note `venv`.
 fn install_once(
     workspace: &Workspace,
     python: &Path,
-    name: &str,
+    (stamp, shown): (&str, &str),
     requirements: &str,
     venv: &str,
 ) -> Result<Outcome> {
     let path = workspace.path(requirements);
     let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-    let stamp = Stamp::new(workspace, name, &[&text, venv])?;
+    let stamp = Stamp::new(workspace, stamp, &[&text, venv])?;
     if stamp.note().is_some() {
         return Ok(Outcome::UpToDate);
     }
-    announce(name);
+    announce(shown);
     stamp.clear()?;
     let mut command = pip(python, "install");
     command
