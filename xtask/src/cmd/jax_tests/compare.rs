@@ -91,7 +91,7 @@ fn judge(in_process: Option<&TestResult>, server: &TestResult, known: Option<Rea
             "{} in process, {} through the server: {}",
             before.word(),
             after.word(),
-            server.text
+            server.text.lines().next().unwrap_or_default()
         )),
     }
 }

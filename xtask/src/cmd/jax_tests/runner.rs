@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How many cases JAX makes of each generated test; more of them prove little about a server.
 pub(super) const GENERATED_CASES: &str = "1";
@@ -187,6 +187,7 @@ impl Runner<'_> {
     fn follow(&self, file: &str, child: &Child, results: &mut Results) -> Result<End> {
         let mut next = 0;
         let mut current: Option<String> = None;
+        let mut started = Instant::now();
         loop {
             let deadline = current
                 .as_ref()
@@ -203,13 +204,19 @@ impl Runner<'_> {
                     Some(status) if status.code() == Some(SERVER_DIED) => {
                         "the server died".to_owned()
                     }
+                    Some(_) if current.is_some() && started.elapsed() >= self.timeout => {
+                        format!("it took longer than {:?}", self.timeout)
+                    }
                     Some(status) => format!("the process ended ({})", describe(Some(status))),
                 };
                 return Ok(End::Lost { test: current, why });
             };
             match event? {
                 Event::Collected { tests } => self.progress.expect(tests, file),
-                Event::Start { test } => current = Some(test),
+                Event::Start { test } => {
+                    current = Some(test);
+                    started = Instant::now();
+                }
                 Event::End {
                     test,
                     outcome,
