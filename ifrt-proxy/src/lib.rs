@@ -32,7 +32,9 @@ mod tls;
 mod token;
 pub mod version;
 
+#[cfg(feature = "relay")]
+pub use tls::ClientTls;
 #[cfg(feature = "server")]
-pub use tls::{ClientTls, ServerTls};
+pub use tls::ServerTls;
 #[cfg(feature = "server")]
 pub use token::Token;

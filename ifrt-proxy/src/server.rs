@@ -26,6 +26,8 @@
 mod authority;
 mod background;
 mod dispatch;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod handlers;
 mod introduction;
 mod limits;

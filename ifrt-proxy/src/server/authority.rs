@@ -87,5 +87,16 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for AuthorityFix<S> {
     }
 }
 
+/// What the receiver gets of these bytes, which come in pieces of this length.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn fixed(sent: &[u8], piece: usize) -> Vec<u8> {
+    let mut frames = Frames::new();
+    let mut received = sent.to_vec();
+    for piece in received.chunks_mut(piece) {
+        frames.fix(piece);
+    }
+    received
+}
+
 #[cfg(test)]
 mod tests;

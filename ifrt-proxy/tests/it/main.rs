@@ -18,6 +18,7 @@ mod binary;
 mod bursts;
 mod chaos;
 mod contexts;
+mod corpus;
 mod deletion;
 mod errors;
 mod executables;

@@ -1,0 +1,5 @@
+//! Feeds arbitrary bytes to `ifrt_proxy::server::fuzzing::introduction`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| ifrt_proxy::server::fuzzing::introduction(data));
