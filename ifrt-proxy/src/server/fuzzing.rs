@@ -44,6 +44,9 @@ const MAX_REQUESTS: usize = 64;
 
 /// The first byte says how the rest, which a client sends over a Unix socket, is cut into pieces. The
 /// pieces must not matter, no length may change, and no byte but percent signs.
+///
+/// # Panics
+/// If that is not so.
 pub fn authority(data: &[u8]) {
     let Some((piece, sent)) = data.split_first() else {
         return;
@@ -57,6 +60,9 @@ pub fn authority(data: &[u8]) {
 }
 
 /// The metadata of a session. None opens a server whose token nobody knows.
+///
+/// # Panics
+/// If one does.
 pub fn introduction(data: &[u8]) {
     static TOKEN: LazyLock<Option<Token>> =
         LazyLock::new(|| Token::new(getrandom::u64().ok()?.to_string().repeat(2)).ok());
@@ -72,6 +78,9 @@ pub fn introduction(data: &[u8]) {
 /// The first byte chooses the version; then come requests, each after its length in two bytes.
 ///
 /// Each is answered exactly once, nothing panics, and afterwards nothing is left of the session.
+///
+/// # Panics
+/// If that is not so.
 pub fn requests(data: &[u8]) {
     let Some((first, mut rest)) = data.split_first() else {
         return;
