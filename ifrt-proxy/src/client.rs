@@ -25,7 +25,7 @@
 //! new client has to be made.
 //!
 //! # Code map
-//! - `transport`, `io_thread`, `address`: connections and threads.
+//! - `transport`, `dial`, `io_thread`, `address`: connections and threads.
 //! - `session`, `contexts`, `response`: requests and responses, deletions, the end.
 //! - `host_transfer`, `host_span`: the contents of arrays.
 //! - `device`, `array`, `make`, `rearrange`, `life`, `compiler`, `executable`: the contract.
@@ -43,6 +43,7 @@ mod compiler;
 mod contexts;
 mod contract;
 mod device;
+mod dial;
 mod executable;
 mod host_span;
 mod host_transfer;
@@ -103,7 +104,8 @@ struct LayoutKey {
 }
 
 impl ProxyClient {
-    /// Connects to a server at `grpc://host:port` or `grpc://unix:/path/to/socket`.
+    /// Connects to a server at `grpc://host:port`, `grpcs://host:port` or
+    /// `grpc://unix:/path/to/socket`.
     ///
     /// # Blocking
     /// Until the server has told what it is, at most [`ClientOptions::connect_timeout`]. Must not be

@@ -26,15 +26,15 @@ pub mod proto;
 pub mod relay;
 #[cfg(feature = "server")]
 pub mod server;
-#[cfg(feature = "server")]
+#[cfg(any(feature = "client", feature = "server"))]
 mod tls;
-#[cfg(feature = "server")]
+#[cfg(any(feature = "client", feature = "server"))]
 mod token;
 pub mod version;
 
-#[cfg(feature = "relay")]
+#[cfg(any(feature = "client", feature = "relay"))]
 pub use tls::ClientTls;
 #[cfg(feature = "server")]
 pub use tls::ServerTls;
-#[cfg(feature = "server")]
+#[cfg(any(feature = "client", feature = "server"))]
 pub use token::Token;

@@ -60,6 +60,12 @@ impl Token {
         })
     }
 
+    /// What a client shows.
+    #[cfg(feature = "client")]
+    pub(crate) const fn secret(&self) -> &Bytes {
+        &self.0
+    }
+
     /// Whether this is what a client has shown. Takes as long for a wrong one of the right length
     /// as for the right one.
     #[must_use]

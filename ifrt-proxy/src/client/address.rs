@@ -2,29 +2,43 @@
 
 use ifrt::{Result, Status};
 
-/// The address of a server, as a URI that the transport takes.
+/// Where a server is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Address {
+    /// As the transport takes it.
+    pub(super) uri: String,
+    /// The host, if the server speaks TLS.
+    pub(super) tls_host: Option<String>,
+}
+
+/// Reads the address of a server.
 ///
 /// # Errors
-/// INVALID_ARGUMENT for anything but `grpc://host:port` and `grpc://unix:/path`.
-pub(super) fn uri(address: &str) -> Result<String> {
+/// INVALID_ARGUMENT for anything but `grpc://host:port`, `grpcs://host:port` and `grpc://unix:/path`.
+pub(super) fn parse(address: &str) -> Result<Address> {
     let malformed = |what: &str| {
         Err(Status::invalid_argument(format!(
-            "{what} in the address {address:?} of an IFRT proxy server; write grpc://host:port or \
-             grpc://unix:/path/to/socket"
+            "{what} in the address {address:?} of an IFRT proxy server; write grpc://host:port, \
+             grpcs://host:port or grpc://unix:/path/to/socket"
         )))
     };
     let Some((transport, target)) = address.split_once("://") else {
         return malformed("no transport");
     };
-    if transport != "grpc" {
-        return malformed("an unknown transport");
-    }
-    if let Some(path) = target.strip_prefix("unix:") {
+    let is_tls = match transport {
+        "grpc" => false,
+        "grpcs" => true,
+        _ => return malformed("an unknown transport"),
+    };
+    if let Some(path) = target.strip_prefix("unix:").filter(|_| !is_tls) {
         let path = path.strip_prefix("//").unwrap_or(path);
         if path.is_empty() || path.contains('\0') {
             return malformed("no path");
         }
-        return Ok(format!("unix:{path}"));
+        return Ok(Address {
+            uri: format!("unix:{path}"),
+            tls_host: None,
+        });
     }
     // How gRPC writes a name that is resolved in the usual way.
     let target = target.strip_prefix("dns:").unwrap_or(target);
@@ -43,7 +57,10 @@ pub(super) fn uri(address: &str) -> Result<String> {
     if !is_v6 && (host.is_empty() || !host.bytes().all(plain)) {
         return malformed("no valid host");
     }
-    Ok(format!("http://{host}:{port}"))
+    Ok(Address {
+        uri: format!("http://{host}:{port}"),
+        tls_host: is_tls.then(|| host.trim_matches(['[', ']']).to_owned()),
+    })
 }
 
 #[cfg(test)]
@@ -62,7 +79,21 @@ mod tests {
             ("grpc://unix:///run/a.sock", "unix:/run/a.sock"),
             ("grpc://unix:a.sock", "unix:a.sock"),
         ] {
-            assert_eq!(uri(address).as_deref(), Ok(expected), "{address}");
+            let found = parse(address).unwrap();
+            assert_eq!(found.uri, expected, "{address}");
+            assert_eq!(found.tls_host, None, "{address}");
+        }
+        for (address, uri, host) in [
+            (
+                "grpcs://far.example:443",
+                "http://far.example:443",
+                "far.example",
+            ),
+            ("grpcs://[::1]:443", "http://[::1]:443", "::1"),
+        ] {
+            let found = parse(address).unwrap();
+            assert_eq!(found.uri, uri);
+            assert_eq!(found.tls_host.as_deref(), Some(host));
         }
     }
 
@@ -81,8 +112,9 @@ mod tests {
             "grpc://host/path:1",
             "grpc://[::x]:1",
             "grpc://unix:",
+            "grpcs://unix:/a",
         ] {
-            let error = uri(address).unwrap_err();
+            let error = parse(address).unwrap_err();
             assert_eq!(error.code(), Code::InvalidArgument, "{address}");
             assert!(error.message().contains("grpc://host:port"), "{error}");
         }

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use ifrt::{AttributeMap, Status};
 
+use crate::tls::ClientTls;
+use crate::token::Token;
 use crate::version::Version;
 
 /// What is called when the connection to a server is lost.
@@ -34,6 +36,9 @@ pub(super) struct Settings {
     pub(super) keepalive_interval: Option<Duration>,
     pub(super) keepalive_timeout: Duration,
     pub(super) initialization_data: AttributeMap,
+    pub(super) token: Option<Token>,
+    pub(super) tls: Option<ClientTls>,
+    pub(super) server_name: Option<String>,
     pub(super) max_message_bytes: usize,
     pub(super) versions: (Version, Version),
 }
@@ -45,6 +50,9 @@ impl Default for ClientOptions {
             keepalive_interval: Some(Duration::from_secs(30)),
             keepalive_timeout: Duration::from_secs(30),
             initialization_data: AttributeMap::new(),
+            token: None,
+            tls: None,
+            server_name: None,
             max_message_bytes: 1 << 30,
             versions: (Version::MIN, Version::MAX),
         };
@@ -81,6 +89,24 @@ impl ClientOptions {
     /// Data for the server to look at when it opens the session.
     pub fn initialization_data(mut self, data: AttributeMap) -> Self {
         self.settings.initialization_data = data;
+        self
+    }
+
+    /// The token to show to the server.
+    pub fn token(mut self, token: Token) -> Self {
+        self.settings.token = Some(token);
+        self
+    }
+
+    /// Which servers to believe and what to show them, for addresses that begin with `grpcs://`.
+    pub fn tls(mut self, tls: ClientTls) -> Self {
+        self.settings.tls = Some(tls);
+        self
+    }
+
+    /// The name in the certificate of the server, if it is not the host of its address.
+    pub fn server_name(mut self, name: impl Into<String>) -> Self {
+        self.settings.server_name = Some(name.into());
         self
     }
 

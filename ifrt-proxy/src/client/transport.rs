@@ -19,6 +19,7 @@ use tonic::metadata::BinaryMetadataValue;
 use tonic::transport::{Channel, Endpoint};
 
 use super::address;
+use super::dial::Dialer;
 use super::io_thread::IoThread;
 use super::options::{ClientOptions, Settings};
 use super::response::body;
@@ -30,6 +31,7 @@ use crate::proto::xla::ifrt::proxy::{
     GrpcGetVersionRequest, GrpcIfrtSessionMetadata, IfrtProxyVersion, IfrtResponse, InitRequest,
     InitResponse,
 };
+use crate::token::Token;
 use crate::version::{Version, from_wire};
 
 /// The bytes that the server may send on one stream before they have been read.
@@ -62,7 +64,7 @@ pub(super) struct Connection {
 /// INVALID_ARGUMENT for a malformed address; DEADLINE_EXCEEDED if it takes too long; otherwise what
 /// the transport or the server says.
 pub(super) fn connect(address: &str, options: ClientOptions) -> Result<(Connection, InitResponse)> {
-    let uri = address::uri(address)?;
+    let target = address::parse(address)?;
     let control_thread = IoThread::start("ifrt-proxy-control")?;
     let data_thread = IoThread::start("ifrt-proxy-data")?;
     let ClientOptions {
@@ -71,16 +73,21 @@ pub(super) fn connect(address: &str, options: ClientOptions) -> Result<(Connecti
     } = options;
     let timeout = settings.connect_timeout;
     let max_message_bytes = settings.max_message_bytes;
-    let endpoint = endpoint(&uri, &settings)?;
+    let dialer = Dialer::new(
+        address,
+        endpoint(&target.uri, &settings)?,
+        &target,
+        &settings,
+    )?;
     let (sender, receiver) = mpsc::channel();
     let (thread, data) = (control_thread.id(), data_thread.handle().clone());
     control_thread.handle().spawn(async move {
         let opening = async {
-            let data_endpoint = endpoint.clone();
+            let data_dialer = dialer.clone();
             let (channel, data) = tokio::join!(
-                endpoint.connect(),
+                dialer.dial(),
                 // On its own thread, where the connection then lives.
-                data.spawn(async move { data_endpoint.connect().await })
+                data.spawn(async move { data_dialer.dial().await })
             );
             let channel = channel.map_err(|error| unreachable_server(&error))?;
             let data = data
@@ -170,9 +177,13 @@ async fn open(
     session: &Arc<Session>,
     settings: &Settings,
 ) -> Result<InitResponse> {
+    let mut initialization_data = settings.initialization_data.clone();
+    if let Some(token) = &settings.token {
+        initialization_data.set(Token::ATTRIBUTE, token.secret().clone());
+    }
     let metadata = GrpcIfrtSessionMetadata {
         version: Some(to_wire(session.version())),
-        initialization_data: Some(attribute_map_to_proto(&settings.initialization_data)),
+        initialization_data: Some(attribute_map_to_proto(&initialization_data)),
     };
     // Servers may send nothing, not even headers, before they have a request.
     let init = session.request(Request::InitRequest(InitRequest {}), |response| {
@@ -237,7 +248,7 @@ pub(super) fn from_grpc(status: &tonic::Status) -> Status {
 }
 
 /// An error with everything that caused it.
-fn causes(error: &dyn std::error::Error) -> String {
+pub(super) fn causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

@@ -4,6 +4,7 @@ use crate::support::{SESSION_METADATA, TestClient, TestServer, within};
 use ifrt::fake::FakeOptions;
 use ifrt::{AttributeMap, Code};
 use ifrt_proxy::Token;
+use ifrt_proxy::client::{ClientOptions, ProxyClient};
 use ifrt_proxy::proto::xla::ifrt::proxy::ifrt_request::Request;
 use ifrt_proxy::proto::xla::ifrt::proxy::{
     GrpcIfrtSessionMetadata, IfrtProxyVersion, IfrtRequest, InitRequest,
@@ -59,6 +60,29 @@ async fn anything_else_does_not() {
         assert!(error.message().contains("IFRT_PROXY_TOKEN_FILE"));
         assert!(!error.message().contains("horse"), "{error:?}");
     }
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_client_in_rust() {
+    use ifrt::Client as _;
+    let server = guarded().await;
+    let connect = |options: ClientOptions| {
+        let address = server.address.to_string();
+        within(tokio::task::spawn_blocking(move || {
+            ProxyClient::connect(&address, options)
+        }))
+    };
+    let options = ClientOptions::new().token(Token::new(SECRET).unwrap());
+    assert!(!format!("{options:?}").contains("horse"));
+    let client = connect(options).await.unwrap().unwrap();
+    assert_eq!(client.devices().len(), server.fake.devices().len());
+    let wrong = Token::new(SECRET.to_uppercase()).unwrap();
+    for options in [ClientOptions::new(), ClientOptions::new().token(wrong)] {
+        let error = connect(options).await.unwrap().unwrap_err();
+        assert_eq!(error.code(), Code::Unauthenticated, "{error}");
+    }
+    drop(client);
     server.stop().await.unwrap();
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use ifrt::Code;
 use ifrt::fake::{FakeClient, FakeOptions};
+use ifrt_proxy::client::{ClientOptions, ProxyClient};
 use ifrt_proxy::relay::Relay;
 use ifrt_proxy::server::{ListenAddress, Listener, Server};
 use ifrt_proxy::{ClientTls, ServerTls, Token};
@@ -252,6 +253,60 @@ async fn those_who_speak_no_tls_do_not_disturb() {
     let (address, _) = relay(&server, papers.client("servers", None), LOOPBACK).await;
     assert!(works(&server, &address).await);
     drop(silent);
+    server.stop().await;
+}
+
+/// Connects with the client in Rust, which may block.
+async fn connect(address: impl ToString, options: ClientOptions) -> ifrt::Result<Arc<ProxyClient>> {
+    let address = address.to_string();
+    let connecting = tokio::task::spawn_blocking(move || {
+        let options = options.connect_timeout(std::time::Duration::from_secs(30));
+        ProxyClient::connect(&address, options)
+    });
+    within(connecting).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_client_in_rust() {
+    use ifrt::Client as _;
+    let papers = Papers::new();
+    let server = TlsServer::start(&papers.server("servers", Some("clients"))).await;
+    let right = || ClientOptions::new().tls(papers.client("servers", Some("clients")));
+    let named = || right().server_name("localhost");
+    let client = connect(&server.address, named()).await.unwrap();
+    assert_eq!(client.devices().len(), server.fake.devices().len());
+    let localhost = server.address.to_string().replace("127.0.0.1", "localhost");
+    let client = connect(&localhost, right()).await.unwrap();
+    assert_eq!(client.devices().len(), server.fake.devices().len());
+
+    let plaintext = server.address.to_string().replace("grpcs", "grpc");
+    for (address, options, says) in [
+        // Made out to another name, or by another authority.
+        (server.address.to_string(), right(), "not valid for name"),
+        (
+            server.address.to_string(),
+            ClientOptions::new()
+                .tls(papers.client("strangers", None))
+                .server_name("localhost"),
+            "UnknownIssuer",
+        ),
+        (
+            server.address.to_string(),
+            ClientOptions::new(),
+            "ClientOptions::tls",
+        ),
+        (plaintext, right(), "grpcs://host:port"),
+        (localhost.clone(), right().server_name("a b"), "certificate"),
+    ] {
+        let error = connect(&address, options).await.unwrap_err();
+        assert!(error.message().contains(says), "{address}: {error}");
+    }
+    // The server refuses these after the handshake, as far as the client can tell.
+    for shown in [None, Some("strangers"), Some("clients-expired")] {
+        let options = ClientOptions::new().tls(papers.client("servers", shown));
+        let error = connect(&localhost, options).await.unwrap_err();
+        assert_eq!(error.code(), Code::Unavailable, "{shown:?}: {error}");
+    }
     server.stop().await;
 }
 
