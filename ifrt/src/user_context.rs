@@ -44,12 +44,17 @@ thread_local! {
 
 /// The context of the running operation.
 pub fn current() -> Option<UserContextRef> {
-    CURRENT.with(|stack| stack.borrow().last().cloned().flatten())
+    // A thread that ends drops what it holds, and some of that makes calls. There is no context then.
+    let current = CURRENT.try_with(|stack| stack.borrow().last().cloned().flatten());
+    current.ok().flatten()
 }
 
 /// Makes `context` the current one until the guard is dropped.
 pub fn scope(context: Option<UserContextRef>) -> UserContextScope {
-    CURRENT.with(|stack| stack.borrow_mut().push(context));
+    // On a thread that ends there is nobody to see the context.
+    CURRENT
+        .try_with(|stack| stack.borrow_mut().push(context))
+        .unwrap_or_default();
     UserContextScope {
         _not_send: std::marker::PhantomData,
     }
@@ -65,7 +70,7 @@ pub struct UserContextScope {
 impl Drop for UserContextScope {
     fn drop(&mut self) {
         // The context is dropped outside of the borrow, because its drop is code of the user.
-        let context = CURRENT.with(|stack| stack.borrow_mut().pop());
+        let context = CURRENT.try_with(|stack| stack.borrow_mut().pop());
         drop(context);
     }
 }

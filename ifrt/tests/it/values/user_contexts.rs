@@ -323,3 +323,31 @@ fn expanders_run_in_order() {
         assert_eq!(again.unwrap_err().code(), Code::AlreadyExists);
     }
 }
+
+/// Calls what other code calls while it is dropped, for example with the last executable of a thread.
+struct CallsWhenDropped;
+
+impl Drop for CallsWhenDropped {
+    fn drop(&mut self) {
+        let _scope = scope(current());
+        DROPPED.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+static DROPPED: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+
+#[test]
+fn calls_of_a_thread_that_ends() {
+    thread_local! {
+        static BEFORE: CallsWhenDropped = const { CallsWhenDropped };
+        static AFTER: CallsWhenDropped = const { CallsWhenDropped };
+    }
+    let ended = std::thread::spawn(|| {
+        // Whatever the order in which these are dropped, one of them outlives the contexts.
+        BEFORE.with(|_| ());
+        drop(scope(None));
+        AFTER.with(|_| ());
+    });
+    ended.join().unwrap();
+    assert_eq!(DROPPED.load(std::sync::atomic::Ordering::Relaxed), 2);
+}
