@@ -8,6 +8,7 @@ use faer::{Mat, Par, Spec};
 
 use super::scalar::{Real, Scalar};
 use super::scaling::Scale;
+use super::schur;
 use super::view::View;
 
 /// What is answered for a matrix with elements that are no numbers.
@@ -138,6 +139,61 @@ fn unbalance<T: Scalar>(vectors: &mut View<'_, T>, factors: &[T::Part], left: bo
     }
 }
 
+/// The largest matrix whose eigenvalues LAPACK finds by the plain QR iteration, in an order that can be
+/// had here as well.
+const ORDERED: usize = 75;
+
+/// The eigenvalues in the order in which LAPACK finds them, or nothing if there is no telling.
+///
+/// The order is that of the Schur form. Programs that take eigenvalues apart pair them up by it, as
+/// `jax.scipy.linalg.rsf2csf` does.
+fn in_order<R: Real>(matrix: &View<'_, Complex<R>>) -> Vec<Complex<R>>
+where
+    Complex<R>: Scalar<Part = R>,
+{
+    let order = matrix.rows();
+    if order > ORDERED {
+        return Vec::new();
+    }
+    let zero = Complex::<R>::ZERO;
+    let mut copy: Vec<_> = (0..order)
+        .flat_map(|col| matrix.col(col).to_vec())
+        .collect();
+    let (mut q, mut values) = (vec![zero; order * order], vec![zero; order]);
+    let info = schur::complex::decompose(
+        &mut View::new(&mut copy, order, order),
+        &mut View::new(&mut q, order, order),
+        &mut values,
+    );
+    if info == 0 { values } else { Vec::new() }
+}
+
+/// Moves eigenvalues and their vectors so that each stands where the nearest of `order` does.
+fn reorder<R: Real>(
+    order: &[Complex<R>],
+    values: &mut [Complex<R>],
+    vectors: &mut Vectors<'_, Complex<R>>,
+) where
+    Complex<R>: Scalar<Part = R>,
+{
+    for (place, wanted) in order.iter().enumerate() {
+        let distance = |value: &Complex<R>| (*value - *wanted).modulus();
+        let mut nearest = place;
+        for (other, value) in values.iter().enumerate().skip(place) {
+            if distance(value) < distance(&values[nearest]) {
+                nearest = other;
+            }
+        }
+        values.swap(place, nearest);
+        for vectors in [&mut vectors.left, &mut vectors.right]
+            .into_iter()
+            .flatten()
+        {
+            vectors.swap_cols(place, nearest);
+        }
+    }
+}
+
 /// Finds the eigenvalues of a complex matrix, and its eigenvectors; destroys the matrix.
 ///
 /// Gives 0, -4 if the matrix is not finite, or a positive number without convergence.
@@ -155,6 +211,7 @@ where
     let order = matrix.rows();
     let scale = Scale::apply(matrix);
     let factors = balance(matrix);
+    let places = in_order(matrix);
     let params: Spec<EvdParams, Complex<R>> = Spec::default();
     let (left, right) = (wish(&vectors.left), wish(&vectors.right));
     let mut buffer = MemBuffer::new(evd_scratch::<Complex<R>>(
@@ -173,6 +230,9 @@ where
         MemStack::new(&mut buffer),
         params,
     );
+    if outcome.is_ok() {
+        reorder(&places, values, &mut vectors);
+    }
     scale.undo(values);
     if let Some(left) = &mut vectors.left {
         unbalance(left, &factors, true);
