@@ -237,14 +237,21 @@ fn unreachable_server(error: &tonic::transport::Error) -> Status {
 /// message.
 pub(super) fn from_grpc(status: &tonic::Status) -> Status {
     let mut text = status.message().to_owned();
-    if let Some(source) = std::error::Error::source(status) {
+    let cause = std::error::Error::source(status);
+    let has_cause = cause.is_some();
+    if let Some(source) = cause {
         let cause = causes(source);
         if !text.contains(&cause) {
             text = format!("{text}: {cause}");
         }
     }
-    Status::from_wire(i32::from(status.code()), text.clone())
-        .unwrap_or_else(|| Status::new(Code::Unknown, text))
+    let status = Status::from_wire(i32::from(status.code()), text.clone())
+        .unwrap_or_else(|| Status::new(Code::Unknown, text));
+    match status.code() {
+        // No words of the server, but of the transport whose connection is gone.
+        Code::Cancelled | Code::Unknown if has_cause => Status::unavailable(status.message()),
+        _ => status,
+    }
 }
 
 /// An error with everything that caused it.
