@@ -342,7 +342,7 @@ fn calls_of_a_thread_that_ends() {
         static BEFORE: CallsWhenDropped = const { CallsWhenDropped };
         static AFTER: CallsWhenDropped = const { CallsWhenDropped };
     }
-    let ended = std::thread::spawn(|| {
+    let ended = thread::spawn(|| {
         // Whatever the order in which these are dropped, one of them outlives the contexts.
         BEFORE.with(|_| ());
         drop(scope(None));
