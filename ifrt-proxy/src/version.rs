@@ -14,6 +14,7 @@ use std::fmt;
 
 use ifrt::{Result, Status};
 
+#[cfg(any(feature = "client", feature = "server"))]
 use crate::proto::xla::ifrt::proxy::IfrtProxyVersion;
 
 /// A version of the protocol and one of the serialized values.
@@ -45,6 +46,7 @@ impl fmt::Display for Version {
 }
 
 /// The version in a message.
+#[cfg(any(feature = "client", feature = "server"))]
 pub(crate) const fn from_wire(version: IfrtProxyVersion) -> Version {
     Version {
         protocol: version.protocol_version,

@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use bytes::Bytes;
+#[cfg(any(feature = "npz", feature = "safetensors"))]
 use jaxlib_core::HostArray;
 
+#[cfg(any(feature = "npz", feature = "safetensors"))]
 use crate::array::Array;
 use crate::error::{Error, Result};
 

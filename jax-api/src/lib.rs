@@ -70,7 +70,7 @@
 //! - Symbolic dimensions of exported functions.
 //! - DLPack. Its protocol hands raw pointers and callbacks to strangers, in both directions, so it
 //!   cannot be had without `unsafe`, which this project allows only at the plugin's C interface. [`Array::host_view`],
-//!   [`HostArray`](crate::HostArray) and owned `Vec`s in [`device_put`] move data without it.
+//!   [`HostArray`] and owned `Vec`s in [`device_put`] move data without it.
 
 mod array;
 mod client;
