@@ -17,6 +17,7 @@ import demo_groups.answers
 import demo_groups.computing
 import demo_groups.data
 import demo_groups.deletion
+import demo_groups.linalg
 from demo_groups import GROUPS, Record
 
 

@@ -144,9 +144,7 @@ def ahead_of_time(record):
     compiled = lowered.compile()
     record.close("call", compiled(x), rtol=1e-5, atol=1e-6)
     record.exact("in_tree", str(compiled.in_tree))
-    # The PJRT C API gives the optimized program as a message only. Where nobody prints it as text,
-    # JAX answers None.
-    record.one_of("as_text", type(compiled.as_text()).__name__, ["str", "NoneType"])
+    require("ENTRY" in compiled.as_text(), "the optimized program cannot be read")
     memory = compiled.memory_analysis()
     sizes = [memory.argument_size_in_bytes, memory.output_size_in_bytes, memory.alias_size_in_bytes]
     record.exact("memory_analysis", sizes)
