@@ -80,10 +80,20 @@ fn mistakes_on_the_command_line() {
     let output = run(&["--listen", "127.0.0.1:8000"]);
     assert_eq!(output.status.code(), Some(2));
     let text = String::from_utf8(output.stderr).unwrap();
+    for form in [
+        "grpc://127.0.0.1:PORT",
+        "grpcs://HOST:PORT",
+        "grpc://unix:PATH",
+    ] {
+        assert!(text.contains(form), "{text}");
+    }
+    let error = refused(&["--token-file", "/missing/token"]);
     assert!(
-        text.contains("write grpc://127.0.0.1:PORT or grpc://unix:PATH"),
-        "{text}"
+        error.contains("/missing/token") && error.contains("openssl"),
+        "{error}"
     );
+    let error = refused(&["--listen", "grpcs://127.0.0.1:0"]);
+    assert!(error.contains("--tls-certificate"), "{error}");
     let error = refused(&["--log", "[["]);
     assert!(error.contains("--log info"), "{error}");
     let error = refused(&["--plugin", "x.so", "--option", "novalue"]);
