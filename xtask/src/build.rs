@@ -33,7 +33,15 @@ pub(crate) const SERVER: Program = Program {
 /// The Rust half of the demo.
 pub(crate) const DELETE_EXAMPLE: Program = Program {
     name: "delete",
-    args: &["--package", "jax-api", "--example", "delete"],
+    args: &[
+        "--package",
+        "jax-api",
+        "--no-default-features",
+        "--features",
+        "pjrt",
+        "--example",
+        "delete",
+    ],
 };
 
 impl Program {
