@@ -27,7 +27,7 @@ use crate::value::ValueRef;
 use crate::xla::HloSharding;
 
 /// Long enough for any machine; only a hang takes it.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// The number of the user context in which cases call.
 pub(crate) const CONTEXT: u64 = 100;

@@ -2,14 +2,14 @@
 
 use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{Case, case};
 use crate::array::{ArrayCopySemantics, ArrayRef};
 use crate::completion::Completion;
 use crate::conformance::check::{Check, Stop, check, equal, refused};
 use crate::conformance::data::{Host, i32s, watched};
-use crate::conformance::fixture::Fixture;
+use crate::conformance::fixture::{Fixture, PATIENCE};
 use crate::conformance::program::ProgramKind;
 use crate::dtype::DType;
 use crate::executable::ExecuteOptions;
@@ -50,6 +50,23 @@ fn doomed(fx: &Fixture, fault: Fault) -> Check<(ArrayRef, FaultPlan)> {
 /// Comes back when the runtime has seen everything that was enqueued before.
 fn flush(fx: &Fixture) -> Check {
     fx.read(&fx.standard()?).map(drop)
+}
+
+/// Checks that the runtime was told of one deletion since it had been told of `before`.
+///
+/// A backend may hand deletions to a thread of its own, which nothing that is enqueued later waits for.
+fn one_deletion(fx: &Fixture, faults: &FaultPlan, before: u64) -> Check {
+    flush(fx)?;
+    let start = Instant::now();
+    while faults.calls(Op::Delete) == before && start.elapsed() < PATIENCE {
+        thread::yield_now();
+    }
+    flush(fx)?;
+    equal(
+        faults.calls(Op::Delete) - before,
+        1,
+        "the deletions that the runtime saw",
+    )
 }
 
 fn new_01(fx: &Fixture) -> Check {
@@ -94,12 +111,7 @@ fn new_04(fx: &Fixture) -> Check {
     let array = fx.standard()?;
     let before = faults.calls(Op::Delete);
     array.delete().detach();
-    flush(fx)?;
-    equal(
-        faults.calls(Op::Delete) - before,
-        1,
-        "the deletions that the runtime saw",
-    )
+    one_deletion(fx, &faults, before)
 }
 
 fn new_05(fx: &Fixture) -> Check {
@@ -109,12 +121,7 @@ fn new_05(fx: &Fixture) -> Check {
     for _ in 0..3 {
         fx.value(&array.delete())?;
     }
-    flush(fx)?;
-    equal(
-        faults.calls(Op::Delete) - before,
-        1,
-        "the deletions that the runtime saw",
-    )
+    one_deletion(fx, &faults, before)
 }
 
 fn new_06(fx: &Fixture) -> Check {
@@ -179,13 +186,10 @@ fn new_08(fx: &Fixture) -> Check {
     }
     results.dedup();
     equal(results.len(), 1, "the number of different results")?;
-    flush(fx)?;
-    let seen = faults.map(|faults| faults.calls(Op::Delete));
-    equal(
-        seen,
-        before.map(|before| before + 1),
-        "the deletions that the runtime saw",
-    )
+    match (faults, before) {
+        (Some(faults), Some(before)) => one_deletion(fx, &faults, before),
+        _ => Ok(()),
+    }
 }
 
 fn new_09(fx: &Fixture) -> Check {
