@@ -36,7 +36,13 @@ impl Introduction {
             Ok(token) => Some(token.clone()),
             Err(_) => bearer(headers),
         };
-        let directory = attributes.get_str(DIRECTORY_ATTRIBUTE).ok();
+        let is_named = attributes
+            .iter()
+            .any(|(name, _)| name == DIRECTORY_ATTRIBUTE);
+        // A client that names something else than text must not end up in the directory of all.
+        let directory = is_named
+            .then(|| attributes.get_str(DIRECTORY_ATTRIBUTE))
+            .transpose()?;
         Ok(Self {
             version,
             directory: directory.map(str::to_owned),

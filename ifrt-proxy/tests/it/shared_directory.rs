@@ -4,10 +4,13 @@ use std::fs;
 use std::path::Path;
 
 use ifrt::fake::FakeOptions;
+use ifrt::serdes::attribute_map_to_proto;
 use ifrt::{AttributeMap, Code};
 use ifrt_proxy::proto::xla::ifrt::proxy::{
-    GrpcHostBufferReadFromDiskRequest, GrpcHostBufferStoreMetadata,
+    GrpcHostBufferReadFromDiskRequest, GrpcHostBufferStoreMetadata, GrpcIfrtSessionMetadata,
+    IfrtProxyVersion,
 };
+use prost::Message;
 use tempfile::TempDir;
 
 use crate::support::{TestClient, TestServer, make_array, within};
@@ -146,6 +149,30 @@ async fn names_that_lead_elsewhere() {
             Ok(_) => panic!("{name:?} was taken"),
             Err(error) => assert_eq!(error.code(), code, "{name:?}: {error:?}"),
         }
+    }
+    server.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_name_that_is_no_text() {
+    let root = TempDir::new().unwrap();
+    let server = sharing(root.path()).await;
+    for name in [
+        ifrt::AttributeValue::Int64(1),
+        ifrt::AttributeValue::String(vec![0xff, 0xfe].into()),
+    ] {
+        let mut data = AttributeMap::default();
+        data.set("shared_directory", name);
+        let mut raw = server.raw().await;
+        let metadata = GrpcIfrtSessionMetadata {
+            version: Some(IfrtProxyVersion {
+                protocol_version: 25,
+                ifrt_serdes_version_number: 3,
+            }),
+            initialization_data: Some(attribute_map_to_proto(&data)),
+        };
+        let error = raw.open(Some(&metadata.encode_to_vec())).await.unwrap_err();
+        assert!(error.message().contains("shared_directory"), "{error:?}");
     }
     server.stop().await.unwrap();
 }

@@ -5,14 +5,19 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use ifrt::Status;
 use ifrt::serdes::status_to_proto;
+use tokio::time::Sleep;
 use tokio_stream::Stream;
 use tonic::Streaming;
 
 use crate::proto::xla::ifrt::proxy::{IfrtRequest, IfrtResponse, ResponseMetadata};
 use crate::server::service::to_grpc;
+
+/// How long a refused client may take to ask something. A stranger must not hold on to streams.
+const DEADLINE: Duration = Duration::from_secs(10);
 
 /// The stream of a session that was refused.
 #[derive(Debug)]
@@ -21,13 +26,15 @@ pub(super) struct Refusal {
     requests: Option<Streaming<IfrtRequest>>,
     /// Gone when the stream has ended.
     reason: Option<Status>,
+    deadline: Pin<Box<Sleep>>,
 }
 
 impl Refusal {
-    pub(super) const fn new(requests: Streaming<IfrtRequest>, reason: Status) -> Self {
+    pub(super) fn new(requests: Streaming<IfrtRequest>, reason: Status) -> Self {
         Self {
             requests: Some(requests),
             reason: Some(reason),
+            deadline: Box::pin(tokio::time::sleep(DEADLINE)),
         }
     }
 }
@@ -38,7 +45,13 @@ impl Stream for Refusal {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = &mut *self;
         if let (Some(requests), Some(reason)) = (&mut this.requests, &this.reason) {
-            let request = ready!(Pin::new(requests).poll_next(cx));
+            let request = match Pin::new(requests).poll_next(cx) {
+                Poll::Ready(request) => request,
+                Poll::Pending => {
+                    ready!(this.deadline.as_mut().poll(cx));
+                    None
+                }
+            };
             let response = request.and_then(Result::ok).map(|request| IfrtResponse {
                 response_metadata: Some(ResponseMetadata {
                     op_id: request.request_metadata.unwrap_or_default().op_id,
