@@ -269,7 +269,7 @@ fn errors(client: &PjrtClient) -> Result<()> {
 
 fn run_cycles(client: &PjrtClient, cycles: u32) -> Result<()> {
     let f = compile(client, 1)?;
-    let mut warm = resident_kib();
+    let mut warm = resident_kib()?;
     for cycle in 0..cycles {
         let x = put(client, 1)?;
         let run = f.execute(&[Arc::clone(&x)], &ExecuteOptions::default(), None)?;
@@ -279,10 +279,10 @@ fn run_cycles(client: &PjrtClient, cycles: u32) -> Result<()> {
         }
         x.delete().detach();
         if cycle == cycles / 10 {
-            warm = resident_kib();
+            warm = resident_kib()?;
         }
     }
-    let (now, live) = (resident_kib(), client.buffer_counts().live());
+    let (now, live) = (resident_kib()?, client.buffer_counts().live());
     println!(
         "{cycles} cycles: {} KiB more than after the first tenth, {live} buffers live",
         now - warm
@@ -291,9 +291,14 @@ fn run_cycles(client: &PjrtClient, cycles: u32) -> Result<()> {
 }
 
 /// The memory of this process.
-fn resident_kib() -> i64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+///
+/// # Errors
+/// INTERNAL if the system does not tell; without it a leak could not be seen.
+fn resident_kib() -> Result<i64> {
+    let unknown = |why: String| Status::internal(format!("/proc/self/status: {why}"));
+    let status =
+        std::fs::read_to_string("/proc/self/status").map_err(|error| unknown(error.to_string()))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
-    number.unwrap_or(0)
+    number.ok_or_else(|| unknown("it names no VmRSS".to_owned()))
 }
