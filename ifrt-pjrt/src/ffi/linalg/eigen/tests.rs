@@ -165,7 +165,7 @@ fn numbers_that_are_none_are_refused() {
     }
 }
 
-/// Matrices, column by column, and what LAPACK 3.12 answers for them, in its order.
+/// Matrices, column by column, and what the LAPACK inside NumPy answers for them, in its order.
 type Known = (usize, &'static [(f64, f64)], &'static [(f64, f64)]);
 
 #[rustfmt::skip]
